@@ -1,0 +1,332 @@
+import { classifyFailure, GitError } from "./errors.ts";
+import { gitProgram } from "./program.ts";
+import { Semaphore } from "../common/semaphore.ts";
+
+/**
+ * The one door to git: the only place of the project that spawns it. Everything that keeps a read a
+ * read is added here, so that no caller can forget it (`security.md` part 1).
+ */
+
+/** Where a command runs. A {@link import("./repository.ts").Repository} is one. */
+export interface GitTarget {
+  /** Absolute directory handed to `git -C`. */
+  readonly path: string;
+  /** Extra configuration, set for this command alone and stronger than any file. */
+  readonly overrides: readonly (readonly [key: string, value: string])[];
+  /** A bare repository that the caller named itself; found ones are refused. */
+  readonly allowBare?: boolean;
+}
+
+export interface RunOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds until the child is stopped and the call fails. Default 30,000. */
+  readonly deadlineMs?: number;
+  /** Bytes of standard output. Default 4 MiB. */
+  readonly maxBytes?: number;
+  /** What happens past `maxBytes`: fail (default), or stop git and give the prefix with `cut: true`. */
+  readonly overflow?: "fail" | "cut";
+  /** Exit codes that are answers, not failures. Default `[0]`; `"any"` never fails on a code. */
+  readonly okCodes?: readonly number[] | "any";
+  readonly stdin?: Uint8Array | string;
+  /** Extra variables for this child alone (object directories of a throw-away store). */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface GitOutput {
+  readonly code: number;
+  readonly stdout: Uint8Array;
+  /** At most 64 KiB, decoded with replacement characters. */
+  readonly stderr: string;
+  /** True when output was left unread past `maxBytes`; then `code` says nothing. */
+  readonly cut: boolean;
+}
+
+/** Default ceilings of `protocol.md` section 1. */
+export const GIT_LIMITS = {
+  deadlineMs: 30_000,
+  stdoutBytes: 4 * 1024 * 1024,
+  boundedBytes: 64 * 1024 * 1024,
+  stderrKept: 64 * 1024,
+  stderrBytes: 1024 * 1024,
+  pipesMs: 2_000,
+} as const;
+
+const GLOBAL_FLAGS = [
+  "--no-pager",
+  "--no-optional-locks",
+  "--no-replace-objects",
+  "--literal-pathspecs",
+];
+const GLOBAL_CONFIG = [
+  "core.fsmonitor=false",
+  "core.hooksPath=/dev/null",
+  "diff.autoRefreshIndex=false",
+  "log.showSignature=false",
+  "core.quotePath=false",
+  "i18n.logOutputEncoding=UTF-8",
+  "color.ui=false",
+  "submodule.recurse=false",
+  "gc.auto=0",
+].flatMap((pair) => ["-c", pair]);
+
+const DIFF = ["--no-ext-diff", "--no-textconv", "--no-color"];
+/** Every command that a read may run, with the flags that keep repository programs quiet. */
+const READ_COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  "cat-file": [],
+  "check-attr": [],
+  "check-ref-format": [],
+  config: [],
+  diff: DIFF,
+  "diff-files": DIFF,
+  "diff-index": DIFF,
+  "diff-tree": DIFF,
+  "for-each-ref": [],
+  log: [...DIFF, "--no-show-signature"],
+  "ls-files": [],
+  "ls-tree": [],
+  "merge-base": [],
+  "merge-tree": [],
+  reflog: [],
+  "rev-list": [],
+  "rev-parse": [],
+  show: [...DIFF, "--no-show-signature"],
+  "show-ref": [],
+  status: [],
+  "symbolic-ref": [],
+  var: [],
+  version: [],
+  worktree: [],
+};
+
+/** At most as many git children as cores: more gains nothing (`deno-facts.md` section 3). */
+const children = new Semaphore(Math.max(1, navigator.hardwareConcurrency || 1));
+
+/**
+ * Runs git and hands each piece of standard output to `onStdout`; `false` from it stops git.
+ * Throws {@link GitError} for a bad exit, deadline, cancellation, or too much standard error.
+ */
+export async function streamGit(
+  target: GitTarget,
+  args: readonly string[],
+  options: RunOptions,
+  onStdout: (chunk: Uint8Array) => boolean,
+): Promise<{ code: number; stderr: string; stopped: boolean }> {
+  const [command, ...rest] = args;
+  const flags = command === undefined ? undefined : READ_COMMANDS[command];
+  if (command === undefined || flags === undefined) {
+    throw new GitError(
+      "failed",
+      args,
+      `the command ${JSON.stringify(command)} is not one that reads`,
+    );
+  }
+  const program = gitProgram();
+  const argv = [
+    ...GLOBAL_FLAGS,
+    ...GLOBAL_CONFIG,
+    "-c",
+    `safe.bareRepository=${target.allowBare ? "all" : "explicit"}`,
+    "-C",
+    target.path,
+    command,
+    ...flags,
+    ...rest,
+  ];
+  const env = { ...program.env, ...overrideVariables(target.overrides), ...options.env };
+  const release = await children.acquire(options.signal).catch(() => {
+    throw new GitError("cancelled", args, "the call was cancelled");
+  });
+  try {
+    return await supervise(program.path, argv, env, args, options, onStdout);
+  } finally {
+    release();
+  }
+}
+
+/** Runs git and collects its standard output under a ceiling. Failures as {@link streamGit}. */
+export async function runGit(
+  target: GitTarget,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<GitOutput> {
+  const max = options.maxBytes ?? GIT_LIMITS.stdoutBytes;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let overflow = false;
+  const end = await streamGit(target, args, options, (chunk) => {
+    if (size + chunk.length > max) {
+      chunks.push(chunk.slice(0, max - size));
+      size = max;
+      overflow = true;
+      return false;
+    }
+    chunks.push(chunk);
+    size += chunk.length;
+    return true;
+  });
+  if (overflow && options.overflow !== "cut") {
+    throw new GitError("output_limit", args, `git wrote more than ${max} bytes`);
+  }
+  return { code: end.code, stdout: concat(chunks, size), stderr: end.stderr, cut: overflow };
+}
+
+/** `GIT_CONFIG_COUNT` form, because `-c` cannot name a driver whose name holds `=`. */
+function overrideVariables(overrides: GitTarget["overrides"]): Record<string, string> {
+  if (overrides.length === 0) return {};
+  const env: Record<string, string> = { GIT_CONFIG_COUNT: String(overrides.length) };
+  overrides.forEach(([key, value], i) => {
+    env[`GIT_CONFIG_KEY_${i}`] = key;
+    env[`GIT_CONFIG_VALUE_${i}`] = value;
+  });
+  return env;
+}
+
+async function supervise(
+  path: string,
+  argv: string[],
+  env: Record<string, string>,
+  args: readonly string[],
+  options: RunOptions,
+  onStdout: (chunk: Uint8Array) => boolean,
+): Promise<{ code: number; stderr: string; stopped: boolean }> {
+  if (options.signal?.aborted) throw new GitError("cancelled", args, "the call was cancelled");
+  let child: Deno.ChildProcess;
+  try {
+    child = new Deno.Command(path, {
+      args: argv,
+      clearEnv: true,
+      env,
+      stdin: options.stdin === undefined ? "null" : "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+  } catch (error) {
+    throw new GitError("git_missing", args, error instanceof Error ? error.message : String(error));
+  }
+  let ended: "cancelled" | "timed_out" | "stderr" | null = null;
+  let hardKill: ReturnType<typeof setTimeout> | undefined;
+  const stop = (why: typeof ended) => {
+    ended ??= why;
+    kill(child, "SIGTERM");
+    // A child that ignores SIGTERM (stopped, or stuck in a filter) must not outlive its call.
+    hardKill ??= setTimeout(() => kill(child, "SIGKILL"), 500);
+  };
+  const deadlineMs = options.deadlineMs ?? GIT_LIMITS.deadlineMs;
+  const timer = setTimeout(() => stop("timed_out"), deadlineMs);
+  const onAbort = () => stop("cancelled");
+  options.signal?.addEventListener("abort", onAbort, { once: true });
+  try {
+    let stopped = false;
+    const feeding = feed(child, options.stdin);
+    const reading = readAll(child.stdout, (chunk) => {
+      if (onStdout(chunk)) return true;
+      stopped = true;
+      kill(child, "SIGTERM");
+      return false;
+    });
+    const stderrChunks: Uint8Array[] = [];
+    let stderrSize = 0;
+    const complaining = readAll(child.stderr, (chunk) => {
+      if (stderrSize < GIT_LIMITS.stderrKept) {
+        stderrChunks.push(chunk.slice(0, GIT_LIMITS.stderrKept - stderrSize));
+      }
+      stderrSize += chunk.length;
+      if (stderrSize <= GIT_LIMITS.stderrBytes) return true;
+      stop("stderr");
+      return false;
+    });
+    const status = await child.status;
+    // A grandchild can hold the pipes open after git is gone: wait for them only so long.
+    const pipesClosed = await within(
+      Promise.all([reading.done, complaining.done, feeding]),
+      GIT_LIMITS.pipesMs,
+    );
+    if (!pipesClosed) {
+      reading.cancel();
+      complaining.cancel();
+      await Promise.allSettled([reading.done, complaining.done]);
+    }
+    const stderr = new TextDecoder().decode(
+      concat(stderrChunks, Math.min(stderrSize, GIT_LIMITS.stderrKept)),
+    );
+    if (ended === "cancelled") throw new GitError("cancelled", args, "the call was cancelled");
+    if (ended === "timed_out") {
+      throw new GitError("timed_out", args, `git did not finish within ${deadlineMs} ms`);
+    }
+    if (ended === "stderr") {
+      throw new GitError("output_limit", args, "git wrote too much to standard error");
+    }
+    if (!pipesClosed && !stopped) {
+      throw new GitError("timed_out", args, "a program started by git kept its output open");
+    }
+    const ok = options.okCodes ?? [0];
+    if (!stopped && ok !== "any" && !ok.includes(status.code)) {
+      throw new GitError(classifyFailure(stderr), args, stderr, status.code);
+    }
+    return { code: status.code, stderr, stopped };
+  } finally {
+    clearTimeout(timer);
+    if (hardKill !== undefined) clearTimeout(hardKill);
+    options.signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+function kill(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch { /* it has already ended */ }
+}
+
+async function feed(
+  child: Deno.ChildProcess,
+  input: Uint8Array | string | undefined,
+): Promise<void> {
+  if (input === undefined) return;
+  const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
+  const writer = child.stdin.getWriter();
+  try {
+    await writer.write(bytes);
+    await writer.close();
+  } catch {
+    // Git may end before it has read everything; its exit code tells the story.
+    await writer.abort().catch(() => {});
+  }
+}
+
+function readAll(
+  stream: ReadableStream<Uint8Array>,
+  onChunk: (chunk: Uint8Array) => boolean,
+): { done: Promise<void>; cancel(): void } {
+  const reader = stream.getReader();
+  const done = (async () => {
+    try {
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        if (!onChunk(value)) return await reader.cancel();
+      }
+    } catch { /* the pipe broke because the child was stopped */ }
+  })();
+  return { done, cancel: () => void reader.cancel().catch(() => {}) };
+}
+
+async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => timer = setTimeout(() => resolve(false), ms));
+  try {
+    return await Promise.race([work.then(() => true, () => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function concat(chunks: readonly Uint8Array[], size: number): Uint8Array {
+  if (chunks.length === 1 && chunks[0]!.length === size) return chunks[0]!;
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, at);
+    at += chunk.length;
+  }
+  return all;
+}

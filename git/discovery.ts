@@ -1,0 +1,48 @@
+/**
+ * Finds which kind of repository git would find from a path, to decide one thing before git runs:
+ * whether a bare repository may be served. One that lies inside another work tree came with somebody's
+ * commit, configuration included, and is refused (`security.md` S-10).
+ */
+export type Discovery =
+  | { kind: "work-tree" | "none" }
+  | { kind: "bare" | "embedded"; directory: string };
+
+/** Walks up as git does: `.git` first at each level, then a directory that looks like a repository. */
+export function discover(path: string): Discovery {
+  for (const dir of upwards(path)) {
+    if (exists(`${dir}/.git`)) return { kind: "work-tree" };
+    if (looksBare(dir)) {
+      const name = dir.slice(dir.lastIndexOf("/") + 1);
+      // Inside a normal `.git` (or one of its worktrees): git decides, and says it is no work tree.
+      if (name === ".git" || dir.includes("/.git/")) return { kind: "none" };
+      const above = dir.slice(0, dir.lastIndexOf("/"));
+      const embedded = upwards(above).some((parent) => exists(`${parent}/.git`));
+      return { kind: embedded ? "embedded" : "bare", directory: dir };
+    }
+  }
+  return { kind: "none" };
+}
+
+function upwards(path: string): string[] {
+  const dirs: string[] = [];
+  for (let dir = path.replace(/\\/g, "/"); dir !== "" && dirs.length < 4_096;) {
+    dirs.push(dir);
+    const at = dir.lastIndexOf("/");
+    if (at <= 0) break;
+    dir = dir.slice(0, at);
+  }
+  return dirs;
+}
+
+function looksBare(dir: string): boolean {
+  return exists(`${dir}/HEAD`) && exists(`${dir}/objects`) && exists(`${dir}/refs`);
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,88 @@
+import { CodedError } from "../common/errors.ts";
+
+/** Why a git command could not give an answer; one word a cause, for code that must tell them apart. */
+export type GitFailureKind =
+  | "failed"
+  | "not_a_repository"
+  | "dubious_ownership"
+  | "embedded_bare"
+  | "unsupported_format"
+  | "timed_out"
+  | "output_limit"
+  | "cancelled"
+  | "git_missing"
+  | "git_too_old";
+
+/** Longest text of git's own standard error that an answer repeats, in UTF-16 units. */
+const MAX_DETAILS = 2_000;
+const MAX_COMMAND_WORD = 200;
+
+/** Makes a program's text safe to repeat: control, format and bidirectional characters are escaped. */
+export function printable(text: string, max = MAX_DETAILS): string {
+  const cut = text.length > max ? text.slice(0, max) + "…" : text;
+  // deno-lint-ignore no-control-regex
+  return cut.replace(
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+    (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"),
+  );
+}
+
+/**
+ * A failed git command as error 10010 of the contract (`protocol.md` 10.4): the command with the
+ * literal placeholder `<repoPath>`, git's trimmed standard error or the reason, and what to do next.
+ */
+export class GitError extends CodedError {
+  override name = "GitError";
+  constructor(
+    readonly kind: GitFailureKind,
+    args: readonly string[],
+    details: string,
+    readonly exitCode: number | null = null,
+  ) {
+    const hint = HINTS[kind];
+    super(10010, "Local git fallback failed", {
+      command: [
+        "git",
+        "-C",
+        "<repoPath>",
+        ...args.slice(0, 40).map((a) => printable(a, MAX_COMMAND_WORD)),
+      ],
+      details: printable(details.trim()) || `git exited with status ${exitCode ?? "unknown"}`,
+      kind,
+      ...(hint ? { hint } : {}),
+    });
+  }
+}
+
+const HINTS: Partial<Record<GitFailureKind, string>> = {
+  not_a_repository: "Pass the absolute path of a directory inside a Git repository.",
+  dubious_ownership:
+    "The repository belongs to another user. A person may trust it with: git config --global --add safe.directory <path>",
+  embedded_bare:
+    "Name the outer repository instead; a bare repository inside a work tree is not trusted.",
+  unsupported_format:
+    "Install a newer Git: this repository uses a format that the installed one cannot read.",
+  timed_out:
+    "Narrow the request (a path, a smaller limit) or try again when the machine is less busy.",
+  output_limit: "Narrow the request with a path or a smaller limit.",
+  git_missing:
+    "Install Git, put it in PATH, or check FLUXGIT_MCP_GIT_PATH and the granted run permission.",
+  git_too_old: "Install Git 2.31 or newer.",
+};
+
+/** Reads the cause off git's standard error; sound because every child runs with LC_ALL=C. */
+export function classifyFailure(stderr: string): GitFailureKind {
+  if (/detected dubious ownership|unsafe repository/.test(stderr)) return "dubious_ownership";
+  if (/cannot use bare repository/.test(stderr)) return "embedded_bare";
+  if (
+    /unknown repository (extension|version)|expected git repo version|repository format/i.test(
+      stderr,
+    )
+  ) {
+    return "unsupported_format";
+  }
+  if (/not a git repository|must be run in a work tree|cannot change to/.test(stderr)) {
+    return "not_a_repository";
+  }
+  return "failed";
+}

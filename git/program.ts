@@ -1,0 +1,120 @@
+import {
+  absoluteEntries,
+  childEnvironment,
+  readDenoVariable,
+  type ReadVariable,
+} from "./environment.ts";
+import { GitError } from "./errors.ts";
+
+/** The git that this process uses, chosen once (`protocol.md` 10.1, corrected: a link is judged by its target). */
+export interface GitProgram {
+  readonly path: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const FIXED_PLACES = [
+  "/usr/bin/git",
+  "/usr/local/bin/git",
+  "/opt/homebrew/bin/git",
+  "/opt/local/bin/git",
+];
+
+let readVariable: ReadVariable = readDenoVariable;
+let chosen: GitProgram | undefined;
+
+/**
+ * Replaces where variables are read from and forgets the choice made so far. For programs that embed
+ * this room and for tests, which give git a HOME of its own.
+ */
+export function useVariables(read: ReadVariable): void {
+  readVariable = read;
+  chosen = undefined;
+}
+
+/** The chosen git. Throws {@link GitError} `git_missing` with the reason when there is none that may run. */
+export function gitProgram(): GitProgram {
+  return chosen ??= chooseProgram(readVariable, Deno.build.os === "windows");
+}
+
+/** Pure but for file and permission look-ups; exported for tests with another platform. */
+export function chooseProgram(read: ReadVariable, windows: boolean): GitProgram {
+  const env = childEnvironment(read, windows);
+  const wanted = read("FLUXGIT_MCP_GIT_PATH");
+  if (wanted !== undefined) {
+    const problem = unsuitable(wanted, windows, false);
+    if (problem) {
+      throw missing(`FLUXGIT_MCP_GIT_PATH ${JSON.stringify(wanted.slice(0, 200))} ${problem}`);
+    }
+    return { path: wanted, env };
+  }
+  const reasons: string[] = [];
+  for (const candidate of candidates(read, windows)) {
+    const problem = unsuitable(candidate.path, windows, candidate.fromPath);
+    if (!problem) return { path: candidate.path, env };
+    if (problem !== "does not exist") reasons.push(`${candidate.path} ${problem}`);
+  }
+  throw missing(
+    reasons.length > 0
+      ? reasons.slice(0, 5).join("; ")
+      : "no git was found in PATH or in the usual places",
+  );
+}
+
+function candidates(read: ReadVariable, windows: boolean): { path: string; fromPath: boolean }[] {
+  const fromPath = absoluteEntries(read("PATH"), windows)
+    .map((dir) => ({
+      path: windows ? `${dir}\\git.exe` : `${dir.replace(/\/+$/, "")}/git`,
+      fromPath: true,
+    }));
+  const fixed = windows
+    ? [read("ProgramFiles"), read("ProgramFiles(x86)")].flatMap((base) =>
+      base ? [`${base}\\Git\\cmd\\git.exe`, `${base}\\Git\\bin\\git.exe`] : []
+    )
+    : FIXED_PLACES;
+  return [...fixed.map((path) => ({ path, fromPath: false })), ...fromPath];
+}
+
+/** Says why a program may not be used, or null. The current directory is never trusted (`security.md` S-26). */
+function unsuitable(path: string, windows: boolean, fromPath: boolean): string | null {
+  if (windows ? !/^(?:[A-Za-z]:[\\/]|\\\\)/.test(path) : !path.startsWith("/")) {
+    return "is not an absolute path";
+  }
+  let target: string;
+  try {
+    target = Deno.realPathSync(path);
+    const info = Deno.statSync(target);
+    if (!info.isFile) return "is not a regular file";
+    if (!windows && ((info.mode ?? 0) & 0o111) === 0) return "is not executable";
+    if (!windows && fromPath) {
+      const folder = Deno.statSync(path.slice(0, path.lastIndexOf("/")) || "/").mode ?? 0;
+      if ((folder & 0o022) !== 0 && (folder & 0o1000) === 0) {
+        return "lies in a folder that others can write to";
+      }
+    }
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound ? "does not exist" : "cannot be read";
+  }
+  const here = safeCwd();
+  if (here !== null && here !== "/" && (isBelow(target, here) || isBelow(path, here))) {
+    return "lies in the current directory";
+  }
+  const granted = Deno.permissions.querySync({ name: "run", command: path }).state === "granted";
+  return granted ? null : "is not the git that this process was permitted to run";
+}
+
+function safeCwd(): string | null {
+  try {
+    return Deno.realPathSync(Deno.cwd());
+  } catch {
+    return null;
+  }
+}
+
+function isBelow(path: string, root: string): boolean {
+  const sep = path.includes("\\") ? "\\" : "/";
+  return path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+function missing(details: string): GitError {
+  return new GitError("git_missing", ["version"], details);
+}
