@@ -1,0 +1,26 @@
+/**
+ * `deno task generate [--check]`: writes the catalog that `tools/list` serves, the schemas that
+ * arguments are checked against and the lazy imports, from the tool files; then the tool reference.
+ */
+import { generateCatalog } from "./generate/catalog.ts";
+import { generateReference } from "./generate/reference.ts";
+
+const check = Deno.args.includes("--check");
+const root = new URL("..", import.meta.url);
+const files = [...await generateCatalog(root), ...await generateReference(root)];
+let stale = 0;
+for (const { path, text } of files) {
+  const url = new URL(path, root);
+  const current = await Deno.readTextFile(url).catch(() => null);
+  if (current === text) continue;
+  stale++;
+  if (!check) {
+    await Deno.mkdir(new URL(".", url), { recursive: true });
+    await Deno.writeTextFile(url, text);
+  }
+  console.error(`${check ? "out of date" : "written"}: ${path}`);
+}
+if (check && stale > 0) {
+  console.error("run: deno task generate");
+  Deno.exit(1);
+}
