@@ -1,0 +1,21 @@
+/** What the main program and its writer worker say to each other. */
+
+/** Where the worker may write; resolved before it starts. */
+export interface WriterPlaces {
+  /** Canonical run directory. */
+  readonly runDir: string;
+  /** Other canonical folders it may write (the ledger's, the archive's). */
+  readonly others: readonly string[];
+}
+
+export type WriterRequest =
+  | { readonly op: "start"; readonly places: WriterPlaces; readonly pid: number }
+  | { readonly op: "makeFolder" }
+  | { readonly op: "removeFolder"; readonly path: string };
+
+/** One request with its number; the reply carries the same one. */
+export type Numbered = { readonly id: number; readonly request: WriterRequest };
+
+export type WriterReply =
+  | { readonly id: number; readonly ok: true; readonly value: string | null }
+  | { readonly id: number; readonly ok: false; readonly reason: string };
