@@ -17,7 +17,16 @@ export interface GitTarget {
   readonly allowBare?: boolean;
 }
 
+/**
+ * What a command may do. `read`: runs no program of the repository and writes nothing. `store`:
+ * writes objects, private index files and hidden refs for restore points, still without running any
+ * program of the repository. `approved`: carries out what a person approved as the user's own git
+ * would, hooks, filters and signing included; only the gateway's executor uses it.
+ */
+export type Profile = "read" | "store" | "approved";
+
 export interface RunOptions {
+  readonly profile?: Profile;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds until the child is stopped and the call fails. Default 30,000. */
   readonly deadlineMs?: number;
@@ -51,13 +60,17 @@ export const GIT_LIMITS = {
   pipesMs: 2_000,
 } as const;
 
-const GLOBAL_FLAGS = [
+const QUIET_FLAGS = [
   "--no-pager",
   "--no-optional-locks",
   "--no-replace-objects",
   "--literal-pathspecs",
 ];
-const GLOBAL_CONFIG = [
+/** Hooks inherit what is set here, so pathspecs stay magic: callers write `:(top,literal)` in front. */
+const APPROVED_FLAGS = ["--no-pager"];
+
+/** Keeps every program of the repository quiet. */
+const QUIET_CONFIG = [
   "core.fsmonitor=false",
   "core.hooksPath=/dev/null",
   "diff.autoRefreshIndex=false",
@@ -67,6 +80,16 @@ const GLOBAL_CONFIG = [
   "color.ui=false",
   "submodule.recurse=false",
   "gc.auto=0",
+].flatMap((pair) => ["-c", pair]);
+
+/** For approved operations: the user's git as it is, but no daemon, no `ext::` remote, no background gc. */
+const APPROVED_CONFIG = [
+  "core.fsmonitor=false",
+  "core.quotePath=false",
+  "color.ui=false",
+  "protocol.ext.allow=never",
+  "gc.auto=0",
+  "maintenance.auto=false",
 ].flatMap((pair) => ["-c", pair]);
 
 const DIFF = ["--no-ext-diff", "--no-textconv", "--no-color"];
@@ -98,6 +121,45 @@ const READ_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   worktree: [],
 };
 
+/** Plumbing that restore points are made of and brought back with. */
+const STORE_COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  add: [],
+  "checkout-index": [],
+  "commit-tree": [],
+  "hash-object": [],
+  mktree: [],
+  "read-tree": [],
+  "update-index": [],
+  "update-ref": [],
+  "write-tree": [],
+};
+
+/** What an approved operation may run (`operations.md` 11.5). */
+const APPROVED_COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  ...STORE_COMMANDS,
+  apply: [],
+  branch: [],
+  checkout: [],
+  commit: [],
+  merge: [],
+  push: [],
+  rebase: [],
+  reset: [],
+  restore: [],
+  rm: [],
+  switch: [],
+};
+
+function flagsOf(command: string | undefined, profile: Profile): readonly string[] | undefined {
+  if (command === undefined) return undefined;
+  const more = profile === "approved"
+    ? APPROVED_COMMANDS
+    : profile === "store"
+    ? STORE_COMMANDS
+    : {};
+  return READ_COMMANDS[command] ?? more[command];
+}
+
 /** At most as many git children as cores: more gains nothing (`deno-facts.md` section 3). */
 const children = new Semaphore(Math.max(1, navigator.hardwareConcurrency || 1));
 
@@ -112,18 +174,20 @@ export async function streamGit(
   onStdout: (chunk: Uint8Array) => boolean,
 ): Promise<{ code: number; stderr: string; stopped: boolean }> {
   const [command, ...rest] = args;
-  const flags = command === undefined ? undefined : READ_COMMANDS[command];
+  const profile = options.profile ?? "read";
+  const flags = flagsOf(command, profile);
   if (command === undefined || flags === undefined) {
     throw new GitError(
       "failed",
       args,
-      `the command ${JSON.stringify(command)} is not one that reads`,
+      `the command ${JSON.stringify(command)} is not one that the profile "${profile}" runs`,
     );
   }
   const program = gitProgram();
+  const approved = profile === "approved";
   const argv = [
-    ...GLOBAL_FLAGS,
-    ...GLOBAL_CONFIG,
+    ...(approved ? APPROVED_FLAGS : QUIET_FLAGS),
+    ...(approved ? APPROVED_CONFIG : QUIET_CONFIG),
     "-c",
     `safe.bareRepository=${target.allowBare ? "all" : "explicit"}`,
     "-C",
@@ -132,7 +196,9 @@ export async function streamGit(
     ...flags,
     ...rest,
   ];
-  const env = { ...program.env, ...overrideVariables(target.overrides), ...options.env };
+  const env = approved
+    ? { ...program.approvedEnv, ...options.env }
+    : { ...program.env, ...overrideVariables(target.overrides), ...options.env };
   const release = await children.acquire(options.signal).catch(() => {
     throw new GitError("cancelled", args, "the call was cancelled");
   });

@@ -42,6 +42,41 @@ export function absoluteEntries(path: string | undefined, windows: boolean): str
   );
 }
 
+/** What the user's hooks, signing and remotes need besides. */
+const PASSED_ON_APPROVED = [
+  "SSH_AUTH_SOCK",
+  "GNUPGHOME",
+  "XDG_RUNTIME_DIR",
+  "XDG_DATA_HOME",
+  "USER",
+  "LOGNAME",
+  "USERNAME",
+  "SHELL",
+  "TZ",
+] as const;
+
+/**
+ * The child environment for approved operations: as the user's own git would run, but with no prompt,
+ * no pager, and no `GIT_*` variable of the server.
+ */
+export function approvedEnvironment(read: ReadVariable, windows: boolean): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const name of [...PASSED_ON, ...PASSED_ON_APPROVED]) {
+    const value = read(name);
+    if (value !== undefined && value !== "") env[name] = value;
+  }
+  env["PATH"] = absoluteEntries(env["PATH"], windows).join(windows ? ";" : ":");
+  return Object.assign(env, {
+    LC_ALL: "C",
+    LANGUAGE: "",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_EDITOR: "true",
+    GIT_SEQUENCE_EDITOR: "true",
+    GIT_MERGE_AUTOEDIT: "no",
+    GIT_PAGER: "cat",
+  });
+}
+
 /** The child environment for reads (`git-inputs.md` R3): no locks, prompts, fetches, pathspec magic or translation. */
 export function childEnvironment(read: ReadVariable, windows: boolean): Record<string, string> {
   const env: Record<string, string> = {};

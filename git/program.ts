@@ -9,7 +9,10 @@ import { GitError } from "./errors.ts";
 /** The git that this process uses, chosen once (`protocol.md` 10.1, corrected: a link is judged by its target). */
 export interface GitProgram {
   readonly path: string;
+  /** For reads and restore points. */
   readonly env: Readonly<Record<string, string>>;
+  /** For operations that a person approved. */
+  readonly approvedEnv: Readonly<Record<string, string>>;
 }
 
 const FIXED_PLACES = [
@@ -39,18 +42,19 @@ export function gitProgram(): GitProgram {
 /** Pure but for file and permission look-ups; exported for tests with another platform. */
 export function chooseProgram(read: ReadVariable, windows: boolean): GitProgram {
   const env = childEnvironment(read, windows);
+  const approvedEnv = approvedEnvironment(read, windows);
   const wanted = read("FLUXGIT_MCP_GIT_PATH");
   if (wanted !== undefined) {
     const problem = unsuitable(wanted, windows, false);
     if (problem) {
       throw missing(`FLUXGIT_MCP_GIT_PATH ${JSON.stringify(wanted.slice(0, 200))} ${problem}`);
     }
-    return { path: wanted, env };
+    return { path: wanted, env, approvedEnv };
   }
   const reasons: string[] = [];
   for (const candidate of candidates(read, windows)) {
     const problem = unsuitable(candidate.path, windows, candidate.fromPath);
-    if (!problem) return { path: candidate.path, env };
+    if (!problem) return { path: candidate.path, env, approvedEnv };
     if (problem !== "does not exist") reasons.push(`${candidate.path} ${problem}`);
   }
   throw missing(
