@@ -1,5 +1,6 @@
 import {
   absoluteEntries,
+  approvedEnvironment,
   childEnvironment,
   readDenoVariable,
   type ReadVariable,
