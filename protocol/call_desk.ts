@@ -1,4 +1,4 @@
-/** All calls of a session: which run, which wait for a place, and how each comes to its end. */
+/** All calls of a connection: which run, which wait for a place, and how each comes to its end. */
 
 import { CodedError } from "../common/errors.ts";
 import { printable } from "../common/json.ts";
@@ -177,4 +177,4 @@ export function describe(error: unknown): string {
 }
 
 const NEVER_RUN = internalError("cancelled before it was run");
-const ABANDONED = internalError("the session ended before the call did");
+const ABANDONED = internalError("the connection ended before the call did");

@@ -11,7 +11,7 @@ export const MAX_HEADER_BYTES = 8_192;
 const MAX_LINE_BYTES = MAX_FRAME_BYTES + 2;
 
 /**
- * Input after which the start of the next message cannot be known. The session ends; no JSON-RPC
+ * Input after which the start of the next message cannot be known. The connection ends; no JSON-RPC
  * error is written for it. `message` is one short, printable sentence.
  */
 export class FramingError extends Error {
@@ -157,7 +157,7 @@ class ByteBuffer {
     this.add(last);
     const whole = this.#bytes.subarray(0, this.length);
     this.length = 0;
-    // A rare large frame must not hold its memory for the rest of the session.
+    // A rare large frame must not hold its memory for the rest of the connection.
     if (this.#bytes.length > 1_048_576) this.#bytes = EMPTY;
     return whole;
   }

@@ -72,7 +72,7 @@ export interface ServeHandle {
    * is lost or a failed read or write. Never rejects. One read may still be pending then.
    */
   readonly done: Promise<0 | 1>;
-  /** Ends the session: calls are aborted, open subscriptions answered, nothing more is read. */
+  /** Ends the connection: calls are aborted, open subscriptions answered, nothing more is read. */
   stop(): void;
 }
 
@@ -87,11 +87,11 @@ export interface ServeHandle {
  * ```
  */
 export function serveProtocol(options: ServeOptions): ServeHandle {
-  const session = new Session(options);
-  return { done: session.run(), stop: () => session.stop() };
+  const connection = new Connection(options);
+  return { done: connection.run(), stop: () => connection.stop() };
 }
 
-class Session {
+class Connection {
   readonly #options: ServeOptions;
   readonly #limits: ServeLimits;
   readonly #results: Results;
@@ -101,7 +101,7 @@ class Session {
   readonly #subscriptions = new Map<string, RequestId>();
   #exitCode: 0 | 1 = 0;
   #stopped = false;
-  /** Lets whoever waits look again; only one part of a session waits at a time. */
+  /** Lets whoever waits look again; only one part of a connection waits at a time. */
   #wake: () => void = () => {};
 
   constructor(options: ServeOptions) {
@@ -187,7 +187,7 @@ class Session {
     }
   }
 
-  /** The value, or null when the session is stopped first. */
+  /** The value, or null when the connection is stopped first. */
   #unlessStopped<T>(promise: Promise<T>): Promise<T | null> {
     return new Promise((resolve, reject) => {
       this.#wake = () => {

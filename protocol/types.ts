@@ -55,7 +55,7 @@ export interface FinishedCall {
   readonly args: unknown;
   readonly context: Omit<CallContext, "progress" | "signal">;
   readonly outcome: ToolOutcome;
-  /** True when the client cancelled, or the session ended first, and no answer was sent. */
+  /** True when the client cancelled, or the connection ended first, and no answer was sent. */
   readonly cancelled: boolean;
   /** Wall-clock start, Unix milliseconds. */
   readonly startedAtMs: number;
