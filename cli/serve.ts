@@ -43,9 +43,15 @@ export async function serve(): Promise<number> {
     // From here on only the worker can write, and only its own folders.
     onStarted: () => void Deno.permissions.revokeSync({ name: "write" }),
   });
-  const quiet = setTimeout(() => void writer.start(), QUIET_MS);
+  const stdio = openStdio();
+  let quiet: ReturnType<typeof setTimeout> | undefined;
   const server = serveProtocol({
-    ...openStdio(),
+    read: stdio.read,
+    async write(bytes) {
+      await stdio.write(bytes);
+      // Not before the first answer: the first timer of a process loads 4 ms of runtime.
+      quiet ??= setTimeout(() => void writer.start(), QUIET_MS);
+    },
     identity: IDENTITY,
     tools: createToolTable({ env: readVariable, scratch: writer, now: Date.now, runDir, families }),
     observers: [{ finished: () => void writer.start() }],
