@@ -87,6 +87,12 @@ export class TestClient {
     return this.lines[this.#taken++] ?? "";
   }
 
+  /** Lets go of the lines that were taken, so that a long test stays small. */
+  forget(): void {
+    this.lines.splice(0, this.#taken);
+    this.#taken = 0;
+  }
+
   /** Closes the input and gives the exit code. */
   end(): Promise<0 | 1> {
     this.#push(null);
