@@ -2,5 +2,25 @@
 import type { AnyTool } from "../define.ts";
 
 export const LOADERS: Readonly<Record<string, () => Promise<{ default: AnyTool }>>> = {
+  "safety.timeline": () => import("../../tools/safety/timeline.ts"),
+  "safety.eventDetails": () => import("../../tools/safety/event_details.ts"),
   "repo.status": () => import("../../tools/repo/status.ts"),
+  "repo.conflictPreflight": () => import("../../tools/repo/conflict_preflight.ts"),
+  "flux.latestRestorePoint": () => import("../../tools/flux/latest_restore_point.ts"),
+  "flux.restorePoints": () => import("../../tools/flux/restore_points.ts"),
+  "flux.restorePointDetails": () => import("../../tools/flux/restore_point_details.ts"),
+  "operation.status": () => import("../../tools/operation/status.ts"),
+  "operation.preview.merge": () => import("../../tools/operation/preview_merge.ts"),
+  "operation.preview.rebase": () => import("../../tools/operation/preview_rebase.ts"),
+  "operation.preview.discard": () => import("../../tools/operation/preview_discard.ts"),
+  "operation.preview.reset": () => import("../../tools/operation/preview_reset.ts"),
+  "operation.preview.patch": () => import("../../tools/operation/preview_patch.ts"),
+  "operation.preview.plan": () => import("../../tools/operation/preview_plan.ts"),
+  "operation.preview.worktree": () => import("../../tools/operation/preview_worktree.ts"),
+  "operation.preview.commit": () => import("../../tools/operation/preview_commit.ts"),
+  "operation.preview.push": () => import("../../tools/operation/preview_push.ts"),
+  "operation.preview.branch": () => import("../../tools/operation/preview_branch.ts"),
+  "operation.preview.branchDelete": () => import("../../tools/operation/preview_branch_delete.ts"),
+  "operation.preview.submodulePointer": () => import("../../tools/operation/preview_submodule_pointer.ts"),
+  "operation.cancel": () => import("../../tools/operation/cancel.ts"),
 };
