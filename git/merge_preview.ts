@@ -1,4 +1,4 @@
-import { splitNul } from "../common/bytes.ts";
+import { decodeText, splitNul } from "../common/bytes.ts";
 import { streamGit } from "./command.ts";
 import { gitCapabilities } from "./capabilities.ts";
 import { GitError } from "./errors.ts";
@@ -46,6 +46,8 @@ export interface MergePreview {
   readonly conflicts: readonly MergeConflict[];
   /** All of them; null when the status is `unknown`. */
   readonly conflictCount: number | null;
+  /** History is cut off: a better common ancestor may lie beyond the cut. */
+  readonly shallow?: true;
   readonly notes: readonly MergeNote[];
 }
 
@@ -120,7 +122,8 @@ export async function previewMerge(
     }, bases);
   }
   try {
-    return { mergeBases: bases, ...await mergeIn(folder, repo, ours, theirs, options) };
+    const merged = await mergeIn(folder, repo, ours, theirs, options);
+    return { mergeBases: bases, ...merged, ...(isShallow(repo) ? { shallow: true } : {}) };
   } catch (error) {
     return unknown(explain(error), bases);
   } finally {
@@ -138,7 +141,7 @@ async function commonAncestors(
     okCodes: [0, 1],
     ...deadline(options),
   });
-  return new TextDecoder().decode(text.stdout).split("\n").filter((line) => line !== "")
+  return decodeText(text.stdout).split("\n").filter((line) => line !== "")
     .slice(0, MAX_BASES);
 }
 
@@ -150,7 +153,7 @@ async function mergeIn(
   options: MergePreviewOptions,
 ): Promise<Omit<MergePreview, "mergeBases">> {
   const drivers = neutralisedDrivers(repo);
-  const parser = new MergeTreeParser(options.limit ?? 200, drivers.size > 0);
+  const parser = new MergeTreeParser(options.limit ?? 200, drivers.size > 0, [ours, theirs]);
   const args = [
     "merge-tree",
     "--write-tree",
@@ -217,7 +220,8 @@ function explain(error: unknown): MergeNote {
     return { code: "timed_out", message: "git did not finish the preview in time" };
   }
   const details = String(error.data?.["details"] ?? "");
-  if (error.kind !== "failed") throw error;
+  // Git says this too when the folder for its objects is gone: the repository was just read.
+  if (error.kind !== "failed" && error.kind !== "not_a_repository") throw error;
   if (
     /could not fetch|unable to read|could not read|unable to parse|missing|bad (?:tree|object)|not a valid|not something we can merge|lazy fetching/i
       .test(details)
@@ -228,7 +232,7 @@ function explain(error: unknown): MergeNote {
     };
   }
   if (
-    /unable to (?:write|create)|no space left|insufficient permission|failed to write|read-only file/i
+    /unable to (?:write|create|add)|no space left|insufficient permission|not a git repository|read-only file/i
       .test(details)
   ) {
     return {
@@ -271,7 +275,7 @@ async function countDriven(
   const fields = splitNul(out.stdout);
   let count = 0;
   for (let i = 2; i < fields.length; i += 3) {
-    const value = new TextDecoder().decode(fields[i]!);
+    const value = decodeText(fields[i]!);
     if (drivers.has(value === "unspecified" ? fallback : value)) count++;
   }
   return count;

@@ -1,4 +1,10 @@
-import { compareBytes, type DecodedPath, decodePath, NulRecords } from "../common/bytes.ts";
+import {
+  compareBytes,
+  type DecodedPath,
+  decodePath,
+  decodeText,
+  NulRecords,
+} from "../common/bytes.ts";
 import { type ConflictKind, conflictKind } from "./status.ts";
 
 /** One path that would be left unmerged. */
@@ -38,7 +44,16 @@ export class MergeTreeParser {
   #message: Uint8Array[] = [];
   #fields = 0;
 
-  constructor(readonly limit: number, readonly collectMerged: boolean) {}
+  /**
+   * @param limit conflicts to keep
+   * @param collectMerged keep the paths whose content was merged, for their drivers
+   * @param sides the two names given to git, which it appends to a file that has to make way
+   */
+  constructor(
+    readonly limit: number,
+    readonly collectMerged: boolean,
+    readonly sides: readonly string[] = [],
+  ) {}
 
   get sawTree(): boolean {
     return this.#state !== "tree";
@@ -48,14 +63,14 @@ export class MergeTreeParser {
 
   readonly #record = (record: Uint8Array): boolean => {
     if (this.#state === "tree") {
-      if (!/^[0-9a-f]{40,64}$/.test(new TextDecoder().decode(record))) return false;
+      if (!/^[0-9a-f]{40,64}$/.test(decodeText(record))) return false;
       this.#state = "stages";
     } else if (this.#state === "stages") {
       if (record.length === 0) this.#state = "messages";
       else this.#stage(record);
     } else if (this.#fields === 0) {
       // "count", then that many paths, the type and the text.
-      const count = Number(new TextDecoder().decode(record));
+      const count = Number(decodeText(record));
       if (!Number.isSafeInteger(count) || record.length === 0) return true;
       this.#fields = count + 2;
       this.#message = [];
@@ -86,7 +101,7 @@ export class MergeTreeParser {
 
   #finishMessage(): void {
     const paths = this.#message.slice(0, -2);
-    const word = new TextDecoder().decode(this.#message.at(-2));
+    const word = decodeText(this.#message.at(-2)!);
     const type = /^CONFLICT \((.*)\)$/s.exec(word)?.[1];
     const first = paths[0];
     if (this.collectMerged && first && (type !== undefined || word === "Auto-merging")) {
@@ -111,13 +126,22 @@ export class MergeTreeParser {
       .sort((a, b) => compareBytes(a.bytes, b.bytes)).slice(0, this.limit);
     return {
       conflicts: all.map(({ bytes, stages, type }) => ({
-        ...decodePath(bytes),
+        ...decodePath(this.#withoutSide(bytes)),
         kind: conflictKind((stages & 2) !== 0, (stages & 4) !== 0, (stages & 8) !== 0),
         ...(type === undefined ? {} : { type: type.slice(0, 80) }),
       })),
       conflictCount: this.#count + this.#loose.size,
       merged: [...this.#merged.values()],
     };
+  }
+
+  /** A file in the way of a directory is moved to `<name>~<side>` (`_0` … when that exists): name the file. */
+  #withoutSide(path: Uint8Array): Uint8Array {
+    const tail = decodeText(path.subarray(Math.max(0, path.length - 90)));
+    const side = /~([0-9a-f]{40,64})(?:_\d+)?$/.exec(tail);
+    return side && this.sides.includes(side[1]!)
+      ? path.subarray(0, path.length - side[0].length)
+      : path;
   }
 }
 
