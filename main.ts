@@ -3,9 +3,13 @@
  * loaded. Standard output carries protocol or data; everything for people goes to standard error.
  */
 const USAGE = `Usage: fluxgit-sidecar [serve]
+       fluxgit-sidecar verify-audit LEDGER [--pubkey PEM] [--require-signed] [--expect-head SEQ:HASH] [--json]
+       fluxgit-sidecar audit keygen DIR | export --format csv|json|jsonl [LEDGER] | head [LEDGER]
        fluxgit-sidecar --version | --help
 
-serve    MCP server on standard input and output (the default)
+serve         MCP server on standard input and output (the default)
+verify-audit  check a ledger: chain, names, checkpoints, signatures
+audit         make a signing key, export a ledger, print its head
 `;
 
 async function main(args: readonly string[]): Promise<number> {
@@ -14,6 +18,10 @@ async function main(args: readonly string[]): Promise<number> {
     case "serve":
       if (rest.length > 0) return usage(`serve takes no arguments, got ${quote(rest[0])}`);
       return await (await import("./cli/serve.ts")).serve();
+    case "verify-audit":
+      return await (await import("./cli/verify_audit.ts")).run(rest, await commandIo());
+    case "audit":
+      return await (await import("./cli/audit.ts")).run(rest, await commandIo());
     case "--version":
       Deno.stdout.writeSync(
         encode(`fluxgit-sidecar ${(await import("./common/version.ts")).VERSION}\n`),
@@ -27,6 +35,16 @@ async function main(args: readonly string[]): Promise<number> {
     default:
       return usage(`unknown subcommand ${quote(command)}`);
   }
+}
+
+/** What a command for people may use of the process. */
+async function commandIo() {
+  const { readVariable } = await import("./common/platform.ts");
+  return {
+    stdout: (text: string) => void Deno.stdout.writeSync(encode(text)),
+    stderr: (text: string) => void Deno.stderr.writeSync(encode(text)),
+    env: readVariable,
+  };
 }
 
 function usage(problem: string): number {

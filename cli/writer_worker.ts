@@ -2,19 +2,25 @@
 /// <reference lib="deno.worker" />
 /**
  * The one thread of `serve` that may write: the run directory, the ledger's folder and the archive
- * folder. It catches its own errors, because a dead worker cannot be started again once the main
- * program has given up its write permission.
+ * folder. It owns the ledger and the throw-away folders. It catches its own errors, because a dead
+ * worker cannot be started again once the main program has given up its write permission.
  */
-import type { Numbered, WriterReply, WriterRequest } from "./messages.ts";
-import { ScratchFolders } from "./scratch_folders.ts";
+import type { CallRecord, Ledger } from "../audit/mod.ts";
+import type { Numbered, WriterReply, WriterRequest } from "../common/writer/messages.ts";
+import { ScratchFolders } from "../common/writer/scratch_folders.ts";
 
 let scratch: ScratchFolders | undefined;
+let ledger: Ledger | undefined;
+let makeEntry: typeof import("../audit/mod.ts").callEntry | undefined;
+/** Calls that came while the ledger's code was still being loaded. */
+let loading: Promise<void> = Promise.resolve();
 
-self.onmessage = (event: MessageEvent<Numbered>) => {
-  const { id, request } = event.data;
+self.onmessage = (event: MessageEvent<Numbered>) => void answer(event.data);
+
+async function answer({ id, request }: Numbered): Promise<void> {
   let reply: WriterReply;
   try {
-    reply = { id, ok: true, value: handle(request) };
+    reply = { id, ok: true, value: await handle(request) };
   } catch (error) {
     reply = {
       id,
@@ -23,15 +29,47 @@ self.onmessage = (event: MessageEvent<Numbered>) => {
     };
   }
   self.postMessage(reply);
-};
+}
 
-function handle(request: WriterRequest): string | null {
-  if (request.op === "start") {
-    scratch = new ScratchFolders(request.places.runDir, request.pid);
-    return null;
+async function handle(request: WriterRequest): Promise<string | null> {
+  switch (request.op) {
+    case "start":
+      scratch = new ScratchFolders(request.places.runDir, request.pid);
+      if (request.ledger) loading = loadLedger(request.ledger);
+      return null;
+    case "record":
+      await loading;
+      if (ledger && makeEntry) void ledger.append(makeEntry(request.call as CallRecord));
+      return null;
+    case "flush":
+      await loading;
+      return String(ledger ? await ledger.flush() : 0);
+    case "makeFolder":
+      return started().make();
+    case "removeFolder":
+      started().remove(request.path);
+      return null;
   }
+}
+
+async function loadLedger(
+  config: NonNullable<Extract<WriterRequest, { op: "start" }>["ledger"]>,
+): Promise<void> {
+  const notice = (text: string) => self.postMessage({ id: 0, notice: text } satisfies WriterReply);
+  try {
+    const audit = await import("../audit/mod.ts");
+    ledger = audit.openLedger(config, { notice: (text) => notice(`ledger: ${text}`) });
+    makeEntry = audit.callEntry;
+    // In the background: an old break is told at start, not only when the tail is touched.
+    void ledger.check();
+  } catch (error) {
+    notice(
+      `the ledger cannot be opened: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+function started(): ScratchFolders {
   if (!scratch) throw new Error("the writer was not told where to write");
-  if (request.op === "makeFolder") return scratch.make();
-  scratch.remove(request.path);
-  return null;
+  return scratch;
 }

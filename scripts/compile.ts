@@ -17,7 +17,7 @@ import { denoOutput, ROOT } from "./lib/deno.ts";
 import { permissionFlags, readPermissionSet } from "./lib/profile.ts";
 import { say } from "./lib/terminal.ts";
 
-const WORKER = "common/writer/worker";
+const WORKER = "cli/writer_worker";
 /** Time stamp of every embedded file: it is stored, so the same sources give the same bytes. */
 const STAMP = new Date(1_700_000_000_000);
 

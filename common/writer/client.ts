@@ -1,4 +1,10 @@
-import type { Numbered, WriterPlaces, WriterReply, WriterRequest } from "./messages.ts";
+import type {
+  LedgerSettings,
+  Numbered,
+  WriterPlaces,
+  WriterReply,
+  WriterRequest,
+} from "./messages.ts";
 
 /** What the writer is doing: `dead` and `unavailable` last until the program is started again. */
 export type WriterState = "waiting" | "running" | "unavailable" | "dead";
@@ -6,8 +12,12 @@ export type WriterState = "waiting" | "running" | "unavailable" | "dead";
 export interface WriterOptions {
   /** Run directory as configured; null when there is none. */
   readonly runDir: string | null;
-  /** Other folders to write (the ledger's, the archive's), as configured. */
-  readonly others?: readonly string[];
+  /** Module of the worker, relative to the main module and without its ending. */
+  readonly entry: string;
+  /** The ledger to write, and the folders that takes; null without one. */
+  readonly ledger?:
+    | { readonly settings: LedgerSettings; readonly folders: readonly string[] }
+    | null;
   /** Takes one line for people. */
   readonly log: (line: string) => void;
   /** Called once the worker runs: the main program gives up its own write permission here. */
@@ -24,6 +34,8 @@ export class Writer {
   #worker: Worker | undefined;
   #starting: Promise<void> | undefined;
   #next = 1;
+  #recorded = 0;
+  #lost = 0;
   readonly #pending = new Map<
     number,
     { resolve: (value: string | null) => void; reject: (error: Error) => void }
@@ -52,6 +64,32 @@ export class Writer {
     });
   }
 
+  /**
+   * Hands a finished call to the ledger, in order. Never throws: a ledger that cannot be written is
+   * told on standard error and counted at {@link flush}.
+   */
+  record(call: unknown): void {
+    this.#recorded++;
+    this.request({ op: "record", call }).catch(() => this.#lost++);
+  }
+
+  /**
+   * Waits until the ledger is written, at most `ms`.
+   *
+   * @returns how many entries are not written, as far as is known
+   */
+  async flush(ms: number): Promise<number> {
+    if (this.#recorded === 0) return 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<null>((resolve) => timer = setTimeout(() => resolve(null), ms));
+    const flushed = this.request({ op: "flush" }).then(Number, () => this.#lost);
+    const left = await Promise.race([flushed, late]);
+    clearTimeout(timer);
+    return left === null
+      ? Math.max(this.#pending.size - 1, 1)
+      : left + (this.#state === "running" ? this.#lost : 0);
+  }
+
   /** Sends one request and waits for its reply. Throws what the worker reports. */
   async request(request: WriterRequest): Promise<string | null> {
     await this.start();
@@ -72,14 +110,15 @@ export class Writer {
 
   async #start(): Promise<void> {
     try {
-      const places = resolvePlaces(this.options.runDir, this.options.others ?? []);
-      this.#worker = startWorker(places);
+      const ledger = this.options.ledger ?? null;
+      const places = resolvePlaces(this.options.runDir, ledger?.folders ?? []);
+      this.#worker = startWorker(this.options.entry, places);
       this.#worker.onmessage = (event: MessageEvent<WriterReply>) => this.#receive(event.data);
       this.#worker.onerror = (event) => {
         event.preventDefault();
         this.#die(event.message);
       };
-      await this.#send({ op: "start", places, pid: Deno.pid });
+      await this.#send({ op: "start", places, pid: Deno.pid, ledger: ledger?.settings ?? null });
       this.#state = "running";
     } catch (error) {
       this.#worker?.terminate();
@@ -92,6 +131,7 @@ export class Writer {
   }
 
   #receive(reply: WriterReply): void {
+    if ("notice" in reply) return this.options.log(reply.notice);
     const waiting = this.#pending.get(reply.id);
     this.#pending.delete(reply.id);
     if (reply.ok) waiting?.resolve(reply.value);
@@ -117,7 +157,7 @@ export class Writer {
   }
 }
 
-/** Creates the run directory where needed and resolves every link in the places, once. */
+/** Creates the folders where needed and resolves every link in the places, once. */
 function resolvePlaces(runDir: string | null, others: readonly string[]): WriterPlaces {
   if (runDir === null || runDir === "") {
     throw new Error("there is no run directory: set FLUXGIT_RUN_DIR or HOME");
@@ -129,24 +169,23 @@ function resolvePlaces(runDir: string | null, others: readonly string[]): Writer
   return { runDir: make(runDir), others: others.map(make) };
 }
 
-function startWorker(places: WriterPlaces): Worker {
+function startWorker(entry: string, places: WriterPlaces): Worker {
   // The bundler leaves worker addresses alone; this one is right from source (.ts) and compiled (.js).
-  const entry = new URL(`./common/writer/worker${Deno.mainModule.slice(-3)}`, Deno.mainModule);
-  const folders = [places.runDir, ...places.others];
-  return new Worker(entry, {
+  const url = new URL(`./${entry}${Deno.mainModule.slice(-3)}`, Deno.mainModule);
+  // Reading is not narrowed: the ledger looks at every folder above it for links.
+  const permissions = {
+    read: true,
+    write: [places.runDir, ...places.others],
+    env: false,
+    net: false,
+    run: false,
+    sys: false,
+    ffi: false,
+  };
+  return new Worker(url, {
     type: "module",
     name: "writer",
     // @ts-ignore: known to the runtime with --unstable-worker-options, not to every version's types
-    deno: {
-      permissions: {
-        read: folders,
-        write: folders,
-        env: false,
-        net: false,
-        run: false,
-        sys: false,
-        ffi: false,
-      },
-    },
+    deno: { permissions },
   });
 }

@@ -8,8 +8,22 @@ export interface WriterPlaces {
   readonly others: readonly string[];
 }
 
+/** Where the ledger is and how it is signed: `LedgerConfig` of `audit/config.ts`, which this room does not know. */
+export interface LedgerSettings {
+  readonly path: string;
+  readonly signSeed: Uint8Array | null;
+  readonly archive: string | null;
+}
+
 export type WriterRequest =
-  | { readonly op: "start"; readonly places: WriterPlaces; readonly pid: number }
+  | {
+    readonly op: "start";
+    readonly places: WriterPlaces;
+    readonly pid: number;
+    readonly ledger: LedgerSettings | null;
+  }
+  | { readonly op: "record"; readonly call: unknown }
+  | { readonly op: "flush" }
   | { readonly op: "makeFolder" }
   | { readonly op: "removeFolder"; readonly path: string };
 
@@ -18,4 +32,6 @@ export type Numbered = { readonly id: number; readonly request: WriterRequest };
 
 export type WriterReply =
   | { readonly id: number; readonly ok: true; readonly value: string | null }
-  | { readonly id: number; readonly ok: false; readonly reason: string };
+  | { readonly id: number; readonly ok: false; readonly reason: string }
+  /** A line for people. */
+  | { readonly id: 0; readonly notice: string };
