@@ -61,9 +61,9 @@ export interface Status {
   counts: StatusCounts;
 }
 
-/** Where an entry stands in git's order: tracked ones by path, then untracked ones by path. */
+/** Where an entry stands in git's order: changed ones by path, then unmerged ones, then untracked ones. */
 export interface EntryKey {
-  readonly section: 0 | 1;
+  readonly section: 0 | 1 | 2;
   readonly path: Uint8Array;
 }
 
@@ -180,7 +180,7 @@ export class StatusParser {
     this.#counts.entries++;
     this.#counts.conflicted++;
     const at = nthSpace(record, 10) + 1;
-    this.#onEntry({ section: 0, path: record.subarray(at) }, () => {
+    this.#onEntry({ section: 1, path: record.subarray(at) }, () => {
       const [, xy, sub, m1, m2, m3] = text.decode(record.subarray(0, at)).split(" ");
       const stages = [m1, m2, m3].map((mode) => mode !== "000000");
       return {
@@ -196,7 +196,7 @@ export class StatusParser {
     this.#counts.entries++;
     this.#counts.untracked++;
     const path = record.subarray(2);
-    this.#onEntry({ section: 1, path }, () => ({ status: "??", ...decodePath(path) }), "untracked");
+    this.#onEntry({ section: 2, path }, () => ({ status: "??", ...decodePath(path) }), "untracked");
   }
 
   finish(): Status {

@@ -6,7 +6,7 @@ import type { EntryKey, StatusEntry } from "../git/status.ts";
 
 /** Cursors of the tools that page through status entries: the last entry given. */
 export function encodeEntryCursor(tool: string, entry: StatusEntry): string {
-  const section = entry.status === "??" ? 1 : 0;
+  const section = entry.status === "??" ? 2 : entry.conflict ? 1 : 0;
   return entry.pathBytes
     ? encodeCursor(tool, [section, entry.pathBytes, 1])
     : encodeCursor(tool, [section, entry.path]);
@@ -16,7 +16,7 @@ export function encodeEntryCursor(tool: string, entry: StatusEntry): string {
 export function decodeEntryCursor(tool: string, cursor: string | undefined): EntryKey | undefined {
   if (cursor === undefined || cursor === "") return undefined;
   const [section, path, raw] = decodeCursor(tool, cursor);
-  if ((section !== 0 && section !== 1) || typeof path !== "string") {
+  if ((section !== 0 && section !== 1 && section !== 2) || typeof path !== "string") {
     return decodeCursor(tool, "") as never;
   }
   return { section, path: raw === 1 ? fromBase64(path) : encodeText(path) };

@@ -31,7 +31,7 @@ export default defineTool({
   annotations: READ_HINTS,
   input: (z) => ({
     limit: z.int().min(1).max(1000).default(200),
-    cursor: z.string().max(4096).optional(),
+    cursor: z.string().max(32_768).optional(),
     maxTokens: maxTokens(z),
   }),
   output: (z) =>
@@ -93,15 +93,25 @@ export default defineTool({
       nextCursor: null as string | null,
       ...warningsMember(notes),
     };
+    const read = data.entries.length;
+    // The cursor counts among the tokens, so it is settled with each cut.
+    const settle = () => {
+      data.truncated = status.more || data.entries.length < read;
+      const last = data.entries.at(-1);
+      data.nextCursor = !data.truncated
+        ? null
+        : last
+        ? encodeEntryCursor("repo.status", last)
+        : args.cursor ?? null;
+      return data;
+    };
     const cuts = fitTokens(
-      () => data,
+      settle,
       args.maxTokens,
       [cuttableList("entries", data.entries)],
       args.repoPath,
     );
-    data.truncated ||= cuts.length > 0;
-    const last = data.entries.at(-1);
-    if (data.truncated && last) data.nextCursor = encodeEntryCursor("repo.status", last);
+    settle();
     return { data: cuts.length > 0 ? { ...data, cut: cuts } : data };
   },
 });
