@@ -1,0 +1,29 @@
+/** Tokens as the o200k vocabulary counts them. */
+
+import { encode } from "gpt-tokenizer/encoding/o200k_base";
+
+/** Tokens of a text. */
+export function countTokens(text: string): number {
+  return encode(text).length;
+}
+
+/** One tool as `tools/list` shows it. */
+export interface ListedTool {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly inputSchema: unknown;
+  readonly outputSchema?: unknown;
+}
+
+/** What a model reads of a list of tools: names, titles, descriptions and input schemas. */
+export function listTokens(tools: readonly ListedTool[]): number {
+  return countTokens(JSON.stringify(
+    tools.map(({ name, title, description, inputSchema }) => ({
+      name,
+      ...(title === undefined ? {} : { title }),
+      description,
+      inputSchema,
+    })),
+  ));
+}
