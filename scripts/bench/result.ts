@@ -12,7 +12,8 @@ export type Budget =
 /** One row of the table. */
 export interface Measurement {
   readonly name: string;
-  readonly unit: "ms" | "tokens" | "MB" | "us";
+  /** `ms`, `tokens`, `MB`, `ratio` … */
+  readonly unit: string;
   readonly ours: number;
   /** What it is compared with, measured in the same run; null for a number of its own. */
   readonly base: { readonly name: string; readonly value: number } | null;
