@@ -4,8 +4,12 @@ import type { AnyTool } from "../define.ts";
 export const LOADERS: Readonly<Record<string, () => Promise<{ default: AnyTool }>>> = {
   "safety.timeline": () => import("../../tools/safety/timeline.ts"),
   "safety.eventDetails": () => import("../../tools/safety/event_details.ts"),
+  "fleet.radar": () => import("../../tools/fleet/radar.ts"),
   "repo.status": () => import("../../tools/repo/status.ts"),
   "repo.conflictPreflight": () => import("../../tools/repo/conflict_preflight.ts"),
+  "repo.history": () => import("../../tools/repo/history.ts"),
+  "worktree.changes": () => import("../../tools/worktree/changes.ts"),
+  "worktree.list": () => import("../../tools/worktree/list.ts"),
   "flux.latestRestorePoint": () => import("../../tools/flux/latest_restore_point.ts"),
   "flux.restorePoints": () => import("../../tools/flux/restore_points.ts"),
   "flux.restorePointDetails": () => import("../../tools/flux/restore_point_details.ts"),
