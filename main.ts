@@ -39,10 +39,13 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** What a command for people may use of the process. */
 async function commandIo() {
-  const { readVariable } = await import("./common/platform.ts");
+  const [{ readVariable }, { writeAll }] = await Promise.all([
+    import("./common/platform.ts"),
+    import("./protocol/output.ts"),
+  ]);
   return {
-    stdout: (text: string) => void Deno.stdout.writeSync(encode(text)),
-    stderr: (text: string) => void Deno.stderr.writeSync(encode(text)),
+    stdout: (text: string) => writeAll(Deno.stdout, encode(text)),
+    stderr: (text: string) => writeAll(Deno.stderr, encode(text)),
     env: readVariable,
   };
 }
