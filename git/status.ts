@@ -79,7 +79,7 @@ export interface StatusOptions extends RunOptions {
 /**
  * Runs one `git status` and calls `onEntry` for each entry in git's order. Nothing is kept here, so
  * memory does not grow with the work tree. `onEntry` gets a function that makes the entry, for
- * callers that only count.
+ * callers that only count; what it is given of a path is valid only during the call.
  */
 export async function readStatus(
   repo: Repository,
@@ -88,6 +88,8 @@ export async function readStatus(
     key: EntryKey,
     make: () => StatusEntry,
     kind: "tracked" | "unmerged" | "untracked",
+    staged: boolean,
+    unstaged: boolean,
   ) => void,
 ): Promise<Status> {
   const args = [
@@ -167,36 +169,55 @@ export class StatusParser {
 
   #tracked(record: Uint8Array, orig: Uint8Array | null): void {
     const x = record[2]!, y = record[3]!;
+    const staged = x !== 0x2e, unstaged = y !== 0x2e;
     const counts = this.#counts;
     counts.entries++;
-    if (x !== 0x2e) counts.staged++;
-    if (y !== 0x2e) counts.unstaged++;
+    if (staged) counts.staged++;
+    if (unstaged) counts.unstaged++;
     const at = nthSpace(record, orig ? 9 : 8) + 1;
     const path = record.subarray(at);
-    this.#onEntry({ section: 0, path }, () => trackedEntry(record, at, orig), "tracked");
+    this.#onEntry(
+      { section: 0, path },
+      () => trackedEntry(record, at, orig),
+      "tracked",
+      staged,
+      unstaged,
+    );
   }
 
   #unmerged(record: Uint8Array): void {
     this.#counts.entries++;
     this.#counts.conflicted++;
     const at = nthSpace(record, 10) + 1;
-    this.#onEntry({ section: 1, path: record.subarray(at) }, () => {
-      const [, xy, sub, m1, m2, m3] = text.decode(record.subarray(0, at)).split(" ");
-      const stages = [m1, m2, m3].map((mode) => mode !== "000000");
-      return {
-        status: xy!,
-        ...decodePath(record.subarray(at)),
-        conflict: conflictKind(stages[0]!, stages[1]!, stages[2]!),
-        ...submoduleFlags(sub!),
-      };
-    }, "unmerged");
+    this.#onEntry(
+      { section: 1, path: record.subarray(at) },
+      () => {
+        const [, xy, sub, m1, m2, m3] = text.decode(record.subarray(0, at)).split(" ");
+        const stages = [m1, m2, m3].map((mode) => mode !== "000000");
+        return {
+          status: xy!,
+          ...decodePath(record.subarray(at)),
+          conflict: conflictKind(stages[0]!, stages[1]!, stages[2]!),
+          ...submoduleFlags(sub!),
+        };
+      },
+      "unmerged",
+      false,
+      false,
+    );
   }
 
   #untracked(record: Uint8Array): void {
     this.#counts.entries++;
     this.#counts.untracked++;
     const path = record.subarray(2);
-    this.#onEntry({ section: 2, path }, () => ({ status: "??", ...decodePath(path) }), "untracked");
+    this.#onEntry(
+      { section: 2, path },
+      () => ({ status: "??", ...decodePath(path) }),
+      "untracked",
+      false,
+      false,
+    );
   }
 
   finish(): Status {

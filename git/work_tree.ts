@@ -28,35 +28,46 @@ export interface KeepOptions extends StatusOptions {
 }
 
 /**
- * The state of the work tree with the guard for submodules in place, entries kept up to a limit.
+ * One guarded `git status`: configuration of submodules overridden, and an upstream of an unborn
+ * branch looked up. Entries go to `onEntry`; nothing is kept.
  * A repository without a work tree has none: check `repo.facts.topLevel` before.
  */
+export async function streamWorkTree(
+  repo: Repository,
+  options: StatusOptions,
+  onEntry: Parameters<typeof readStatus>[2],
+): Promise<Status & Pick<WorkTreeStatus, "submodulesRead">> {
+  const guard = await guardSubmodules(repo);
+  const status = await readStatus(
+    repo.with(guard.overrides),
+    { ...options, ignoreDirtySubmodules: !guard.complete },
+    onEntry,
+  );
+  await settleUpstream(repo, status);
+  return { ...status, submodulesRead: guard.complete };
+}
+
+/** As {@link streamWorkTree}, with the entries kept up to a limit. */
 export async function readWorkTree(
   repo: Repository,
   options: KeepOptions,
 ): Promise<WorkTreeStatus> {
-  const guard = await guardSubmodules(repo);
   const entries: StatusEntry[] = [];
   let more = false;
-  const status = await readStatus(
-    repo.with(guard.overrides),
-    { ...options, ignoreDirtySubmodules: !guard.complete },
-    (key, make) => {
-      if (options.after && compareKeys(key, options.after) <= 0) return;
-      if (entries.length < options.limit) {
-        const entry = make();
-        if (!options.filter || options.filter(entry.status)) entries.push(markNested(repo, entry));
-      } else if (!more) {
-        more = !options.filter || options.filter(make().status);
-      }
-    },
-  );
-  await settleUpstream(repo, status);
-  return { ...status, entries, more, submodulesRead: guard.complete };
+  const status = await streamWorkTree(repo, options, (key, make) => {
+    if (options.after && compareKeys(key, options.after) <= 0) return;
+    if (entries.length < options.limit) {
+      const entry = make();
+      if (!options.filter || options.filter(entry.status)) entries.push(markNested(repo, entry));
+    } else if (!more) {
+      more = !options.filter || options.filter(make().status);
+    }
+  });
+  return { ...status, entries, more };
 }
 
 /** An untracked directory that is a repository of its own shows as one entry with a slash. */
-function markNested(repo: Repository, entry: StatusEntry): StatusEntry {
+export function markNested(repo: Repository, entry: StatusEntry): StatusEntry {
   if (entry.status !== "??" || !entry.path.endsWith("/") || entry.pathBytes) return entry;
   try {
     Deno.lstatSync(`${repo.facts.topLevel}/${entry.path}.git`);

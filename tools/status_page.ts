@@ -2,6 +2,7 @@ import { decodeCursor, encodeCursor } from "../common/cursor.ts";
 import { CodedError } from "../common/errors.ts";
 import { encodeText, fromBase64 } from "../common/bytes.ts";
 import type { Repository } from "../git/repository.ts";
+import type { Warning } from "./open.ts";
 import type { EntryKey, StatusEntry } from "../git/status.ts";
 
 /** Cursors of the tools that page through status entries: the last entry given. */
@@ -20,6 +21,14 @@ export function decodeEntryCursor(tool: string, cursor: string | undefined): Ent
     return decodeCursor(tool, "") as never;
   }
   return { section, path: raw === 1 ? fromBase64(path) : encodeText(path) };
+}
+
+/** Said when dirt inside submodules was not looked at. */
+export function submoduleWarning(read: boolean): Warning[] {
+  return read ? [] : [{
+    code: "submodules_unreadable",
+    message: "changes inside submodules were not looked at",
+  }];
 }
 
 /** Throws 10010's sibling for tools that need a work tree, with what works instead. */

@@ -4,7 +4,7 @@ import { readOperation } from "../../git/in_progress.ts";
 import { readWorkTree } from "../../git/work_tree.ts";
 import type { Repository } from "../../git/repository.ts";
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
-import { filterWarning, openForTool, type Warning, warningsMember } from "../open.ts";
+import { filterWarning, openForTool, warningsMember } from "../open.ts";
 import {
   count,
   cut,
@@ -15,7 +15,7 @@ import {
   statusEntry,
   warnings,
 } from "../shapes.ts";
-import { decodeEntryCursor, encodeEntryCursor } from "../status_page.ts";
+import { decodeEntryCursor, encodeEntryCursor, submoduleWarning } from "../status_page.ts";
 
 /** repo.status: `read-tools.md` 3 with `additions.md` 1 and 2. */
 export default defineTool({
@@ -65,13 +65,6 @@ export default defineTool({
     const status = await readWorkTree(repo, { limit: args.limit, after });
     const operation = await readOperation(repo, status.counts.conflicted > 0);
     const { entries: _all, ...counts } = status.counts;
-    const notes: Warning[] = filterWarning(repo);
-    if (!status.submodulesRead) {
-      notes.push({
-        code: "submodules_unreadable",
-        message: "changes inside submodules were not looked at",
-      });
-    }
     const data = {
       branch: status.branch,
       detached: status.detached,
@@ -91,7 +84,7 @@ export default defineTool({
       total: status.counts.entries,
       truncated: status.more,
       nextCursor: null as string | null,
-      ...warningsMember(notes),
+      ...warningsMember([...filterWarning(repo), ...submoduleWarning(status.submodulesRead)]),
     };
     const read = data.entries.length;
     // The cursor counts among the tokens, so it is settled with each cut.
