@@ -36,6 +36,15 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
+/** One UTF-16 unit a byte: bytes as a text that loses nothing, for keys and for working on parts. */
+export function latin1(bytes: Uint8Array): string {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 0x8000) {
+    text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+  }
+  return text;
+}
+
 /** Throws when the text is not base64. */
 export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
