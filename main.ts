@@ -3,11 +3,15 @@
  * loaded. Standard output carries protocol or data; everything for people goes to standard error.
  */
 const USAGE = `Usage: fluxgit-sidecar [serve]
+       fluxgit-sidecar gateway [--port N] [--json] | gateway register PATH
+       fluxgit-sidecar approvals list | show ID | approve ID | reject ID | reconcile ID --completed|--failed
        fluxgit-sidecar verify-audit LEDGER [--pubkey PEM] [--require-signed] [--expect-head SEQ:HASH] [--json]
        fluxgit-sidecar audit keygen DIR | export --format csv|json|jsonl [LEDGER] | head [LEDGER]
        fluxgit-sidecar --version | --help
 
 serve         MCP server on standard input and output (the default)
+gateway       wait for proposals and carry out what a person approves
+approvals     look at proposals and decide on them
 verify-audit  check a ledger: chain, names, checkpoints, signatures
 audit         make a signing key, export a ledger, print its head
 `;
@@ -18,6 +22,10 @@ async function main(args: readonly string[]): Promise<number> {
     case "serve":
       if (rest.length > 0) return usage(`serve takes no arguments, got ${quote(rest[0])}`);
       return await (await import("./cli/serve.ts")).serve();
+    case "gateway":
+      return await (await import("./cli/gateway.ts")).run(rest, await interactiveIo());
+    case "approvals":
+      return await (await import("./cli/approvals.ts")).run(rest, await interactiveIo());
     case "verify-audit":
       return await (await import("./cli/verify_audit.ts")).run(rest, await commandIo());
     case "audit":
@@ -47,6 +55,15 @@ async function commandIo() {
     stdout: (text: string) => writeAll(Deno.stdout, encode(text)),
     stderr: (text: string) => writeAll(Deno.stderr, encode(text)),
     env: readVariable,
+  };
+}
+
+async function interactiveIo() {
+  const { lineReader } = await import("./cli/line_reader.ts");
+  return {
+    ...await commandIo(),
+    interactive: Deno.stdin.isTerminal(),
+    readLine: lineReader(Deno.stdin),
   };
 }
 
