@@ -19,6 +19,8 @@ export interface ExportFilter {
 export interface ExportOptions extends ExportFilter {
   readonly format: ExportFormat;
   readonly archive?: string | null;
+  /** Called after each file, for progress. */
+  readonly afterFile?: (filesDone: number, filesTotal: number) => void;
 }
 
 /** The columns of the CSV form; members without a column of their own stand in `other` as JSON. */
@@ -55,7 +57,10 @@ export async function exportLedger(
       exported++;
       pieces.push(text);
     },
-    afterFile: flush,
+    afterFile: async (done, total) => {
+      options.afterFile?.(done, total);
+      await flush();
+    },
   });
   if (options.format === "json") pieces.push(exported === 0 ? "]\n" : "\n]\n");
   await flush();

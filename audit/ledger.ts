@@ -71,9 +71,11 @@ const MAX_BATCH = 64;
  * ```ts
  * import { openLedger } from "./mod.ts";
  *
- * const ledger = openLedger({ path: "/tmp/private/mcp.jsonl", signSeed: null, archive: null });
+ * const folder = await Deno.makeTempDir();
+ * const ledger = openLedger({ path: `${folder}/mcp.jsonl`, signSeed: null, archive: null });
  * await ledger.append({ event_type: "tool_call", tool: "repo.status", result: "success" });
  * await ledger.close();
+ * await Deno.remove(folder, { recursive: true });
  * ```
  */
 export function openLedger(config: LedgerConfig, hooks: LedgerHooks = {}): Ledger {
