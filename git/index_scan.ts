@@ -108,20 +108,17 @@ export async function guardSubmodules(repo: Repository, depth = 0): Promise<Subm
   if (depth >= MAX_DEPTH || scan.gitlinks.length > MAX_SUBMODULES) {
     return { overrides: [], complete: false };
   }
-  const overrides: (readonly [string, string])[] = [];
-  let complete = !scan.gitlinksCut;
-  for (const link of scan.gitlinks) {
+  const parts = await Promise.all(scan.gitlinks.map(async (link): Promise<SubmoduleGuard> => {
     const sub = await openSubmodule(repo, link);
-    if (sub === "uninitialised") continue;
-    if (sub === "unreadable") {
-      complete = false;
-      continue;
-    }
+    if (sub === "uninitialised") return { overrides: [], complete: true };
+    if (sub === "unreadable") return { overrides: [], complete: false };
     const inner = await guardSubmodules(sub, depth + 1);
-    overrides.push(...sub.overrides, ...inner.overrides);
-    complete &&= inner.complete;
-  }
-  return { overrides, complete };
+    return { overrides: [...sub.overrides, ...inner.overrides], complete: inner.complete };
+  }));
+  return {
+    overrides: parts.flatMap((part) => part.overrides),
+    complete: !scan.gitlinksCut && parts.every((part) => part.complete),
+  };
 }
 
 /** Opens the repository checked out at a gitlink. An empty directory is not its parent's repository. */

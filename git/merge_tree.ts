@@ -3,6 +3,7 @@ import {
   type DecodedPath,
   decodePath,
   decodeText,
+  latin1,
   NulRecords,
 } from "../common/bytes.ts";
 import { type ConflictKind, conflictKind } from "./status.ts";
@@ -88,11 +89,11 @@ export class MergeTreeParser {
     if (this.#last === null || compareBytes(this.#last, path) !== 0) {
       this.#last = path.slice();
       this.#count++;
-      if (this.#names.size < MAX_NAMES) this.#names.add(name(this.#last));
+      if (this.#names.size < MAX_NAMES) this.#names.add(latin1(this.#last));
       if (this.#kept.length < this.limit) {
         const kept = { bytes: this.#last, stages: 0 };
         this.#kept.push(kept);
-        this.#byName.set(name(kept.bytes), kept);
+        this.#byName.set(latin1(kept.bytes), kept);
       }
     }
     const current = this.#kept.at(-1);
@@ -106,18 +107,18 @@ export class MergeTreeParser {
     const first = paths[0];
     if (this.collectMerged && first && (type !== undefined || word === "Auto-merging")) {
       for (const path of paths) {
-        if (this.#merged.size < MAX_MERGED) this.#merged.set(name(path), path);
+        if (this.#merged.size < MAX_MERGED) this.#merged.set(latin1(path), path);
       }
     }
     if (type === undefined || first === undefined) return;
     let known = false;
     for (const path of paths) {
-      known ||= this.#names.has(name(path));
-      const kept = this.#byName.get(name(path));
+      known ||= this.#names.has(latin1(path));
+      const kept = this.#byName.get(latin1(path));
       if (kept && type !== "contents") kept.type ??= type;
     }
     if (!known && this.#count < MAX_NAMES && this.#loose.size < MAX_NAMES) {
-      this.#loose.set(name(first), { bytes: first, stages: 0, type });
+      this.#loose.set(latin1(first), { bytes: first, stages: 0, type });
     }
   }
 
@@ -143,13 +144,4 @@ export class MergeTreeParser {
       ? path.subarray(0, path.length - side[0].length)
       : path;
   }
-}
-
-/** Bytes as a map key: one character a byte, so that nothing collides. */
-function name(bytes: Uint8Array): string {
-  let text = "";
-  for (let i = 0; i < bytes.length; i += 0x2000) {
-    text += String.fromCharCode(...bytes.subarray(i, i + 0x2000));
-  }
-  return text;
 }

@@ -1,4 +1,11 @@
-import { type DecodedPath, decodePath, decodeText, NulRecords } from "../common/bytes.ts";
+import {
+  type DecodedPath,
+  decodePath,
+  decodeText,
+  encodeText,
+  latin1,
+  NulRecords,
+} from "../common/bytes.ts";
 import { gitCapabilities } from "./capabilities.ts";
 import { streamGit } from "./command.ts";
 import { type Operation, operationAt } from "./in_progress.ts";
@@ -168,7 +175,7 @@ function finish(
  */
 function mainPath(repo: Repository, raw: RawWorktree): string {
   const { commonDir, gitDir, topLevel } = repo.facts;
-  if (raw.bare || raw.path !== latin1(new TextEncoder().encode(commonDir))) return raw.path;
+  if (raw.bare || raw.path !== latin1(encodeText(commonDir))) return raw.path;
   let known = gitDir === commonDir ? topLevel : null;
   const elsewhere = known === null ? repo.facts.config.get("core.worktree") : null;
   if (elsewhere) {
@@ -178,7 +185,7 @@ function mainPath(repo: Repository, raw: RawWorktree): string {
       );
     } catch { /* as git says it */ }
   }
-  return known === null ? raw.path : latin1(new TextEncoder().encode(known));
+  return known === null ? raw.path : latin1(encodeText(known));
 }
 
 /** What the repository keeps of one linked work tree; paths one character a byte. */
@@ -202,7 +209,7 @@ function readAdmin(commonDir: string): Admin[] {
       if (written === null) continue;
       const path = /^(?:\/|[A-Za-z]:[\\/])/.test(written)
         ? written
-        : plain(`${latin1(new TextEncoder().encode(dir))}/${written}`);
+        : plain(`${latin1(encodeText(dir))}/${written}`);
       found.push({ id: entry.name, dir, written: tree(written), path: tree(path) });
     }
   } catch { /* there are none */ }
@@ -248,14 +255,6 @@ function existsRaw(path: string): boolean {
 
 function bounded(text: string): string {
   return text.length > MAX_REASON ? text.slice(0, MAX_REASON) + "…" : text;
-}
-
-function latin1(data: Uint8Array): string {
-  let text = "";
-  for (let i = 0; i < data.length; i += 0x2000) {
-    text += String.fromCharCode(...data.subarray(i, i + 0x2000));
-  }
-  return text;
 }
 
 function bytes(text: string): Uint8Array {
