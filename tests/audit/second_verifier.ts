@@ -326,8 +326,8 @@ export function parse(bytes: Uint8Array): Node {
     }
   };
   const value = (depth: number): Node => {
-    if (depth > 127) throw new Bad("too deep");
     const char = text[at];
+    if (depth >= 127 && (char === "[" || char === "{")) throw new Bad("too deep");
     if (char === '"') return { kind: "string", text: string() };
     if (char === "[") {
       const items: Node[] = [];
