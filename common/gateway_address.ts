@@ -61,7 +61,8 @@ export function parseGatewayAddress(value: string): string | null {
   }
   if (url.protocol !== "http:" || url.port === "" || url.pathname !== "/") return null;
   if (url.username !== "" || url.password !== "") return null;
-  const loopback = /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(url.hostname) || url.hostname === "[::1]";
+  const loopback = /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(url.hostname) ||
+    url.hostname === "[::1]";
   return loopback ? url.host : null;
 }
 

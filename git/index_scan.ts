@@ -75,6 +75,8 @@ function parseGitlink(record: Uint8Array): Gitlink {
 
 function indexKey(file: string): string | null {
   try {
+    // A pipe in its place would block the whole program; git is left to find out, under its deadline.
+    if (!Deno.statSync(file).isFile) return null;
     using handle = Deno.openSync(file);
     const info = handle.statSync();
     if (info.size < 32) return null;

@@ -270,9 +270,11 @@ function outsideRoots(why: string): CodedError {
 
 /** Canonical object directories that the repository borrows from; those that do not resolve as written. */
 export function alternates(commonDir: string): string[] {
+  const file = `${commonDir}/objects/info/alternates`;
   let text: string;
   try {
-    text = Deno.readTextFileSync(`${commonDir}/objects/info/alternates`);
+    // Not from a pipe, which would block the whole program.
+    text = Deno.statSync(file).isFile ? Deno.readTextFileSync(file) : "";
   } catch {
     return [];
   }

@@ -76,6 +76,18 @@ export const CATALOG: readonly CatalogRow[] = [
     annotations: "{\"readOnlyHint\":true,\"idempotentHint\":true,\"openWorldHint\":false}",
   },
   {
+    name: "repo.refs",
+    family: "repo",
+    scope: "repository",
+    readOnly: true,
+    risk: "none",
+    title: "Refs and stashes",
+    description: "HEAD, branches (local and remote-tracking), tags, remote names (never URLs) and stashes. limit and cursor page through branches and tags; stashes come with the first page. Broken refs are marked, not hidden.",
+    input: "{\"type\":\"object\",\"properties\":{\"repoPath\":{\"type\":\"string\"},\"repoId\":{\"type\":\"string\"},\"limit\":{\"default\":100,\"type\":\"integer\",\"minimum\":1,\"maximum\":1000},\"cursor\":{\"type\":\"string\"}},\"required\":[\"repoPath\"],\"additionalProperties\":false}",
+    output: "{\"type\":\"object\",\"properties\":{\"tool\":{\"const\":\"repo.refs\"},\"readOnly\":{\"const\":true},\"source\":{\"const\":\"local-git\"},\"tier\":{\"const\":\"free\"},\"repoPath\":{\"type\":\"string\"},\"data\":{\"type\":\"object\",\"properties\":{\"head\":{\"type\":\"string\"},\"detached\":{\"type\":\"boolean\"},\"unborn\":{\"type\":\"boolean\"},\"branches\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"remotes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"stashes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"refs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},\"ref\":{\"type\":\"string\"},\"refBytes\":{\"type\":\"string\"},\"oid\":{\"type\":[\"string\",\"null\"]},\"peeled\":{\"type\":[\"string\",\"null\"]},\"symref\":{\"type\":\"string\"},\"upstream\":{\"type\":\"string\"},\"upstreamGone\":{\"type\":\"boolean\",\"const\":true},\"worktree\":{\"type\":\"string\"},\"broken\":{\"type\":\"boolean\",\"const\":true}},\"required\":[\"name\",\"ref\",\"oid\"]}},\"stashEntries\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"index\":{\"type\":\"integer\"},\"oid\":{\"type\":\"string\"},\"subject\":{\"type\":\"string\"},\"subjectTruncated\":{\"type\":\"boolean\",\"const\":true},\"hasUntracked\":{\"type\":\"boolean\"}},\"required\":[\"index\",\"oid\",\"subject\",\"hasUntracked\"]}},\"limit\":{\"type\":\"integer\",\"minimum\":0},\"total\":{\"anyOf\":[{\"type\":\"integer\",\"minimum\":0},{\"type\":\"null\"}]},\"truncated\":{\"type\":\"boolean\"},\"nextCursor\":{\"type\":[\"string\",\"null\"]},\"cut\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"list\":{\"type\":\"string\"},\"kept\":{\"type\":\"integer\"},\"of\":{\"type\":\"integer\"}},\"required\":[\"list\",\"kept\",\"of\"]}},\"warnings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},\"count\":{\"type\":\"integer\"},\"path\":{\"type\":\"string\"}},\"required\":[\"code\",\"message\"]}}},\"required\":[\"head\",\"detached\",\"unborn\",\"branches\",\"tags\",\"remotes\",\"stashes\",\"refs\",\"stashEntries\",\"limit\",\"total\",\"truncated\",\"nextCursor\"]},\"error\":{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"integer\"},\"message\":{\"type\":\"string\"}},\"required\":[\"code\",\"message\"]}},\"required\":[\"tool\",\"readOnly\"],\"anyOf\":[{\"required\":[\"source\",\"repoPath\",\"data\"]},{\"required\":[\"error\"]}]}",
+    annotations: "{\"readOnlyHint\":true,\"idempotentHint\":true,\"openWorldHint\":false}",
+  },
+  {
     name: "repo.conflictPreflight",
     family: "repo",
     scope: "repository",

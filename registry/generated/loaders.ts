@@ -7,6 +7,7 @@ export const LOADERS: Readonly<Record<string, () => Promise<{ default: AnyTool }
   "fleet.radar": () => import("../../tools/fleet/radar.ts"),
   "fleet.digest": () => import("../../tools/fleet/digest.ts"),
   "repo.status": () => import("../../tools/repo/status.ts"),
+  "repo.refs": () => import("../../tools/repo/refs.ts"),
   "repo.conflictPreflight": () => import("../../tools/repo/conflict_preflight.ts"),
   "repo.history": () => import("../../tools/repo/history.ts"),
   "worktree.changes": () => import("../../tools/worktree/changes.ts"),
