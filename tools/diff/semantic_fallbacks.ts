@@ -1,0 +1,46 @@
+import { defineTool, READ_HINTS } from "../../registry/define.ts";
+import { nullableString } from "../shapes.ts";
+import { semanticInput, semanticUnsupported } from "./semantic_support.ts";
+
+/** diff.semanticFallbacks: `read-tools.md` 16. */
+export default defineTool({
+  name: "diff.semanticFallbacks",
+  title: "Semantic fallbacks",
+  description: "Which files diff.semantic would show as text only, and why.",
+  family: "diff",
+  scope: "repository",
+  tier: "hybrid",
+  sources: ["local-git", "fluxgit-gateway"],
+  risk: "none",
+  annotations: READ_HINTS,
+  input: semanticInput,
+  output: (z) =>
+    z.object({
+      fallbacks: z.array(z.object({
+        from: z.literal("diff.semantic"),
+        to: z.literal("diff.text"),
+        supported: z.literal(false),
+        reason: z.string(),
+        repoPath: z.string(),
+        path: nullableString(z),
+      })),
+      engine: z.string().optional(),
+      analyzedFiles: z.int().min(0).optional(),
+      filesTruncated: z.boolean().optional(),
+    }),
+  async run(args, context) {
+    const { reason, path } = await semanticUnsupported(args, context);
+    return {
+      data: {
+        fallbacks: [{
+          from: "diff.semantic",
+          to: "diff.text",
+          supported: false,
+          reason,
+          repoPath: args.repoPath,
+          path,
+        }],
+      },
+    };
+  },
+});
