@@ -58,6 +58,10 @@ const CEILINGS: Record<string, number> = {
   reason: 4_096,
 };
 
+/** The lowest default ceilings; a limit of a tool's own lies below and is advertised. */
+const DEFAULT_LENGTH = 4_096;
+const DEFAULT_ITEMS = 10_000;
+
 /** The schema that arguments are checked against. */
 export function enforcedSchema(tool: AnyTool): JsonSchema {
   const own = tool.input(z);
@@ -85,8 +89,9 @@ export function advertisedSchema(enforced: JsonSchema): JsonSchema {
     if (typeof value !== "object" || value === null) return value;
     const out: JsonSchema = {};
     for (const [key, inner] of Object.entries(value)) {
-      if (key === "maxLength" || key === "minLength" || key === "uniqueItems") continue;
-      if (key === "maxItems" && Number(inner) >= 256) continue;
+      if (key === "minLength") continue;
+      if (key === "maxLength" && Number(inner) >= DEFAULT_LENGTH) continue;
+      if (key === "maxItems" && Number(inner) >= DEFAULT_ITEMS) continue;
       if (key === "minItems" && inner === 1) continue;
       out[key] = quiet(inner);
     }
