@@ -264,7 +264,7 @@ Deno.test("corrupt lines, odd bytes, endless messages and impossible dates do no
   assert.equal(entries[2].action, "amend");
   const newest = (await box.git(repo, "rev-parse", "HEAD@{0}")).trim();
   assert.equal(entries[0].newCommit, newest, "positions agree with plain git");
-  const plain = await box.tryGit(repo, ["reflog"]);
+  const plain = await box.tryGit(repo, ["rev-parse", "HEAD@{2}"]);
   assert.notEqual(plain.code, 0, "control: plain git gives up at the date");
 });
 
@@ -272,10 +272,11 @@ Deno.test("a reflog that is a link out of the repository is not followed", async
   await using box = await fresh();
   const { repo } = await moved(box);
   const other = await box.repo("other");
-  await box.commit(other, "secret");
+  const secret = await box.commit(other, "secret");
   await Deno.remove(`${repo}/.git/logs`, { recursive: true });
   await Deno.symlink(`${other}/.git/logs`, `${repo}/.git/logs`);
-  assert.match(await box.git(repo, "reflog"), /secret/, "control: plain git follows it");
+  const followed = (await box.git(repo, "rev-parse", "HEAD@{0}")).trim();
+  assert.equal(followed, secret, "control: plain git follows it");
   const answer = await data("repo.reflog", { repoPath: repo });
   assert.deepEqual(answer.entries, []);
   assert.equal(answer.total, null);
