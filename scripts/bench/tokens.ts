@@ -10,7 +10,7 @@ export function countTokens(text: string): number {
 /** One tool as `tools/list` shows it. */
 export interface ListedTool {
   readonly name: string;
-  readonly title?: string;
+  readonly title?: string | undefined;
   readonly description: string;
   readonly inputSchema: unknown;
   readonly outputSchema?: unknown;
