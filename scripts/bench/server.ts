@@ -43,10 +43,11 @@ export class Server {
   #rest = "";
   #next = 1;
 
-  constructor(start: Start, runDir: string) {
+  /** @param env variables to add or replace */
+  constructor(start: Start, runDir: string, env: Readonly<Record<string, string>> = {}) {
     this.child = new Deno.Command(start.command, {
       args: [...start.args],
-      env: { FLUXGIT_RUN_DIR: runDir },
+      env: { ...env, FLUXGIT_RUN_DIR: runDir },
       stdin: "piped",
       stdout: "piped",
       stderr: "inherit",

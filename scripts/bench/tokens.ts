@@ -11,7 +11,7 @@ export function countTokens(text: string): number {
 export interface ListedTool {
   readonly name: string;
   readonly title?: string | undefined;
-  readonly description: string;
+  readonly description?: string | undefined;
   readonly inputSchema: unknown;
   readonly outputSchema?: unknown;
 }

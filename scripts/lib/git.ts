@@ -9,12 +9,21 @@ export interface GitRun {
   readonly ms: number;
 }
 
-/** Runs git with the caller's own environment and settings, as an agent in a shell would. */
-export async function plainGit(cwd: string, args: readonly string[]): Promise<GitRun> {
+/**
+ * Runs git with the caller's own environment and settings, as an agent in a shell would.
+ *
+ * @param env variables to add or replace
+ */
+export async function plainGit(
+  cwd: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<GitRun> {
   const start = performance.now();
   const out = await new Deno.Command("git", {
     args: ["--no-pager", ...args],
     cwd,
+    env,
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

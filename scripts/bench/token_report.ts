@@ -1,0 +1,178 @@
+/**
+ * Writes `docs/token-comparison/`: answers of the tools and outputs of plain git on the sample
+ * repository, byte for byte, with checksums and token counts.
+ *
+ * `deno run -A scripts/bench/token_report.ts`
+ */
+
+import { buildStory } from "../demo/story.ts";
+import { ROOT } from "../lib/deno.ts";
+import { plainGit } from "../lib/git.ts";
+import { print } from "../lib/terminal.ts";
+import { FROM_SOURCE, Server } from "./server.ts";
+import { countTokens } from "./tokens.ts";
+
+/** Where the report stands, relative to the root. */
+export const REPORT = "docs/token-comparison";
+/** Fixed, because answers name the repository's path. */
+const FOLDER = "/tmp/fluxgit-token-comparison";
+/** No settings of the machine or its user. */
+const NEUTRAL = {
+  HOME: `${FOLDER}/home`,
+  XDG_CONFIG_HOME: `${FOLDER}/home/.config`,
+  GIT_CONFIG_NOSYSTEM: "1",
+  LC_ALL: "C",
+};
+
+/** One row: a call, and plain commands that give an agent the same knowledge. */
+export interface Row {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly plain: readonly (readonly string[])[];
+}
+
+/** The broad comparison: what an agent without the tools would type. */
+export const ROWS: readonly Row[] = [
+  {
+    tool: "repo.brief",
+    args: {},
+    plain: [["status"], ["branch", "-vv"], ["log", "-10"], ["stash", "list"], [
+      "submodule",
+      "status",
+    ]],
+  },
+  { tool: "repo.status", args: {}, plain: [["status"]] },
+  {
+    tool: "repo.refs",
+    args: {},
+    plain: [["branch", "-avv"], ["tag", "-n"], ["remote", "-v"], ["stash", "list"]],
+  },
+  {
+    tool: "repo.branchStack",
+    args: {},
+    plain: [["branch", "-avv"], ["log", "--oneline", "--graph", "--all", "-30"], [
+      "rev-list",
+      "--left-right",
+      "--count",
+      "main...HEAD",
+    ]],
+  },
+  {
+    tool: "repo.conflictPreflight",
+    args: { targetRef: "main" },
+    plain: [["merge-tree", "--write-tree", "HEAD", "main"]],
+  },
+  { tool: "repo.history", args: { limit: 10 }, plain: [["log", "-10"]] },
+  { tool: "commit.details", args: { commit: "HEAD" }, plain: [["show", "--stat", "HEAD"]] },
+  { tool: "diff.text", args: {}, plain: [["diff", "--stat"], ["diff"]] },
+  { tool: "worktree.list", args: {}, plain: [["worktree", "list", "--porcelain"]] },
+];
+
+/** The counterexample: a pair picked by somebody who knows what to ask. */
+export const PICKED: readonly (readonly string[])[] = [
+  ["status", "-sb"],
+  ["log", "--oneline", "-5"],
+];
+
+/** Every file of the report but the README and the checksums: name to content. */
+export async function collect(): Promise<Map<string, string>> {
+  await Deno.remove(FOLDER, { recursive: true }).catch(() => {});
+  await Deno.mkdir(FOLDER);
+  try {
+    const { repo } = await buildStory(FOLDER);
+    await Deno.mkdir(`${FOLDER}/run`);
+    const files = new Map<string, string>();
+    const server = new Server(FROM_SOURCE, `${FOLDER}/run`, NEUTRAL);
+    await server.open();
+    for (const [i, row] of ROWS.entries()) {
+      const answer = await server.call(row.tool, { repoPath: repo, ...row.args });
+      files.set(`${number(i)}-${row.tool}.txt`, answer + "\n");
+      files.set(`${number(i)}-plain.txt`, await transcript(repo, row.plain));
+    }
+    await server.close();
+    files.set("picked.txt", await transcript(repo, PICKED));
+    return files;
+  } finally {
+    await Deno.remove(FOLDER, { recursive: true });
+  }
+}
+
+/** The table and its explanation, from the files alone. */
+export function readme(files: ReadonlyMap<string, string>): string {
+  const tokens = (name: string) => countTokens((files.get(name) ?? "").trimEnd());
+  let ours = 0, theirs = 0, commands = 0;
+  const lines = ROWS.map((row, i) => {
+    const a = tokens(`${number(i)}-${row.tool}.txt`), b = tokens(`${number(i)}-plain.txt`);
+    ours += a;
+    theirs += b;
+    commands += row.plain.length;
+    const shown = row.plain.map((command) => `\`git ${command.join(" ")}\``).join(", ");
+    return `| \`${row.tool}\` | ${a} | ${b} | ${(b / a).toFixed(1)} | ${shown} |`;
+  });
+  const brief = tokens(`${number(0)}-repo.brief.txt`), picked = tokens("picked.txt");
+  const pair = PICKED.map((command) => `\`git ${command.join(" ")}\``).join(" and ");
+  return `# Tokens beside plain git
+
+Written by \`deno run -A scripts/bench/token_report.ts\`; do not edit. Tokens are counted with the
+o200k vocabulary over the text that a model reads: \`content[0].text\` of an answer, and commands with
+their outputs as a shell shows them. All texts are in [raw](raw), with [checksums](SHA256SUMS).
+
+The repository is the one of the demo, built by
+[scripts/demo/story.ts](../../scripts/demo/story.ts): the same commits in every run, 5 branches, a
+diverged feature branch, a stash, three changed files.
+
+| tool | tokens | plain git | ratio | the plain commands |
+| --- | --- | --- | --- | --- |
+${lines.join("\n")}
+| together | ${ours} | ${theirs} | ${
+    (theirs / ours).toFixed(1)
+  } | ${commands} commands, ${ROWS.length} calls |
+
+A ratio above 1 means that the answer is smaller than what it replaces; where it is below 1, plain git
+is. An answer also says what the text does not (object ids in full, what was cut, what is unknown), and
+it is one turn of the model where the commands are several.
+
+## The counterexample
+
+Whoever knows beforehand what to ask can ask for less. ${pair} together are ${picked} tokens
+([raw/picked.txt](raw/picked.txt)), against ${brief} of \`repo.brief\`: ${
+    picked < brief ? "the pair is smaller" : "even so the briefing is smaller"
+  }. It does not say how many stashes there are, whether an operation is in progress, what is unusual
+about the repository, or what was left out. And the list of tools itself costs tokens once a session:
+\`deno task bench --only tokens\` tells how many.
+`;
+}
+
+/** SHA-256 of every file in the form of \`sha256sum\`. */
+export async function checksums(files: ReadonlyMap<string, string>): Promise<string> {
+  const lines: string[] = [];
+  for (const [name, text] of [...files].sort(([a], [b]) => a < b ? -1 : 1)) {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+    lines.push(`${new Uint8Array(digest).toHex()}  raw/${name}\n`);
+  }
+  return lines.join("");
+}
+
+async function transcript(repo: string, commands: Row["plain"]): Promise<string> {
+  const parts: string[] = [];
+  for (const command of commands) {
+    const { stdout, stderr } = await plainGit(repo, command, NEUTRAL);
+    parts.push(`$ git ${command.join(" ")}\n${stdout}${stderr}`);
+  }
+  return parts.join("");
+}
+
+function number(i: number): string {
+  return String(i + 1).padStart(2, "0");
+}
+
+if (import.meta.main) {
+  const files = await collect();
+  const folder = `${ROOT}/${REPORT}`;
+  await Deno.remove(`${folder}/raw`, { recursive: true }).catch(() => {});
+  await Deno.mkdir(`${folder}/raw`, { recursive: true });
+  for (const [name, text] of files) await Deno.writeTextFile(`${folder}/raw/${name}`, text);
+  await Deno.writeTextFile(`${folder}/SHA256SUMS`, await checksums(files));
+  await Deno.writeTextFile(`${folder}/README.md`, readme(files));
+  print(readme(files));
+}
