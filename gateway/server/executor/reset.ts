@@ -1,4 +1,3 @@
-import { readHead } from "../../../git/head.ts";
 import type {
   ExecutionResult,
   Inspection,
@@ -15,7 +14,7 @@ import {
   unfinishedBlockers,
   workTreeFacts,
 } from "./shared/facts.ts";
-import { approvedGit, failedWith } from "./shared/run.ts";
+import { approvedGit, failedWith, moveRefs } from "./shared/run.ts";
 
 /** reset: moves the checked-out branch, and with it index and files as the mode says (`operations.md` E5). */
 export const operation: Operation<ResetAction> = {
@@ -79,13 +78,12 @@ export const operation: Operation<ResetAction> = {
   async execute(action, inspection, { repo }: OperationContext): Promise<ExecutionResult> {
     const target = inspection.facts["target"]!;
     const before = inspection.facts["head.oid"]!;
+    const ref = inspection.facts["head.ref"] ?? "HEAD";
     try {
-      // `git reset` takes no old value: the branch is looked at once more, right before, under the lock.
-      const now = await readHead(repo);
-      if (now.oid !== before || now.ref !== inspection.facts["head.ref"]) {
-        throw new Error("stale: HEAD moved");
-      }
-      await approvedGit(repo, ["reset", "-q", `--${action.mode}`, target, "--"]);
+      // `git reset` takes no old value: the ref moves first, refused by git if somebody moved it, and
+      // index and files follow without moving anything.
+      await moveRefs(repo, [{ ref, from: before, to: target }], `reset: moving to ${target}`);
+      if (action.mode !== "soft") await approvedGit(repo, ["reset", "-q", `--${action.mode}`]);
     } catch (error) {
       return failedWith(error, "the reset was not carried out");
     }
