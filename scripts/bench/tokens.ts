@@ -1,10 +1,10 @@
 /** Tokens as the o200k vocabulary counts them. */
 
-import { encode } from "gpt-tokenizer/encoding/o200k_base";
+import { countTokens as count } from "gpt-tokenizer/encoding/o200k_base";
 
-/** Tokens of a text. */
+/** Tokens of a text; names of special tokens in it are text like any other. */
 export function countTokens(text: string): number {
-  return encode(text).length;
+  return count(text, { disallowedSpecial: new Set() });
 }
 
 /** One tool as `tools/list` shows it. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { interleave, median } from "../../scripts/bench/measure.ts";
 import { gates, json, judge, type Measurement, table } from "../../scripts/bench/result.ts";
-import { listTokens } from "../../scripts/bench/tokens.ts";
+import { countTokens, listTokens } from "../../scripts/bench/tokens.ts";
 
 const row = (ours: number, base: number | null, budget: Measurement["budget"]): Measurement => ({
   name: "a row",
@@ -76,4 +76,8 @@ Deno.test("tokens of a list count names, descriptions and input schemas, not out
   const wide = { ...tool, outputSchema: { type: "object", properties: { a: {} } } };
   assert.equal(listTokens([tool]), listTokens([wide]));
   assert(listTokens([{ ...tool, description: "much longer text here" }]) > listTokens([tool]));
+});
+
+Deno.test("text that names a special token is counted as text", () => {
+  assert(countTokens("<|endoftext|>") > 1);
 });
