@@ -185,7 +185,7 @@ export class ChainChecker {
     const { sequence, previousHash } = entry;
     if (this.head === null) {
       this.#checkStart(sequence, previousHash);
-    } else {
+    } else if (!this.#skipsGap(sequence, previousHash)) {
       const expected = this.head.sequence + 1;
       if (sequence !== expected) {
         throw new LineFault(`sequence is ${sequence}, expected ${expected}`);

@@ -14,7 +14,7 @@ import { checkFolder, LedgerNames, type Listing, listLedger } from "./folder.ts"
 import { makeFolder, type OpenFile, openSafely } from "./folder.ts";
 import { FileLock, type HeldLock } from "./lock.ts";
 import { shown } from "./paths.ts";
-import { prune, writeAll } from "./retention.ts";
+import { explainGap, prune, writeAll } from "./retention.ts";
 import { Signer } from "./signing.ts";
 import { snapshotUnderLock } from "./snapshot.ts";
 import { identityOf, inspect, listingKey, repairTail, type Tail } from "./tail.ts";
@@ -281,7 +281,7 @@ export class Ledger {
     try {
       if (active) active = this.#repaired(active);
       const tail = inspect(this.#names, listing, active, this.#tail, (text) => this.#notice(text));
-      const pruned = this.#prune(listing);
+      const pruned = this.#prune(listing, tail);
       appender = new Appender(this.#tools, active, { ...tail, listed: listingKey(pruned) });
     } catch (error) {
       active?.file.close();
@@ -318,15 +318,21 @@ export class Ledger {
   }
 
   /** One surplus segment may stay for a while; a second would make every verifier refuse. */
-  #prune(listing: Listing): Listing {
-    if (listing.segments.length <= KEPT_SEGMENTS && listing.temporary.length === 0) {
+  #prune(listing: Listing, tail?: Tail): Listing {
+    const { archive } = this.#config;
+    const oldest = listing.segments[0]?.first ?? tail?.fileFirst ?? 1;
+    const first = archive !== null && this.#tail === null && oldest > 1;
+    if (
+      listing.segments.length <= KEPT_SEGMENTS && listing.temporary.length === 0 && !first
+    ) {
       this.#surplus = null;
       return listing;
     }
     try {
+      if (first) explainGap(this.#names, archive, oldest, listing);
       const left = prune(this.#names, listing, {
         signer: this.#signer,
-        archive: this.#config.archive,
+        archive,
         nowMs: this.#now(),
       });
       this.#surplus = null;

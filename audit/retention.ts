@@ -5,7 +5,8 @@ import { checkpointBytes, readCheckpoint } from "./checkpoint.ts";
 import { KEPT_SEGMENTS, MAX_FILE_BYTES, TOLERATED_SEGMENTS } from "./constants.ts";
 import { LedgerError } from "./errors.ts";
 import {
-  LedgerNames,
+  checkFolder,
+  type LedgerNames,
   listArchive,
   type Listing,
   listLedger,
@@ -129,25 +130,37 @@ function archiveSegment(
       `archive ${shown(archive)} holds segments of another ledger of this name; move them away`,
     );
   }
-  const continues = segment.first === (newest?.last ?? 0) + 1;
-  if (!continues) keepStart(names, archive, segment, listing);
+  if (segment.first !== (newest?.last ?? 0) + 1) keepStart(names, archive, segment.first, listing);
   move(names, archive, segment.name);
   syncFolder(archive);
 }
 
-/** An archive that does not reach back keeps the checkpoint that explains where it starts. */
-function keepStart(
+/**
+ * Explains a gap to an archive that was switched off for a time: what comes next in the ledger does
+ * not continue its newest segment, and the checkpoint that says why is soon pruned.
+ *
+ * @param oldest the first sequence that the ledger still has
+ */
+export function explainGap(
   names: LedgerNames,
   archive: string,
-  segment: SegmentName,
+  oldest: number,
   listing: Listing,
 ): void {
-  const first = firstEntryOf(names, segment);
+  try {
+    checkFolder(archive);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return;
+    throw error;
+  }
+  const newest = listArchive(names, archive).segments.at(-1);
+  if (newest && newest.last + 1 < oldest) keepStart(names, archive, oldest, listing);
+}
+
+/** Copies the checkpoint that explains a start to the archive. */
+function keepStart(names: LedgerNames, archive: string, first: number, listing: Listing): void {
   for (const name of listing.checkpoints) {
-    const start = readCheckpoint(names.folder, name);
-    if (start.nextSequence !== segment.first || start.previousHash !== first?.previousHash) {
-      continue;
-    }
+    if (readCheckpoint(names.folder, name).nextSequence !== first) continue;
     if (refuseOddFile(joinPath(archive, name))) return;
     writeWhole(names, archive, name, readFile(names.path(name)));
     return;
