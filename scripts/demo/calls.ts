@@ -100,15 +100,17 @@ function treeLine(tree: Json, stashes: number): string {
   return `${parts.length === 0 ? "clean" : parts.join(", ")}${stash}`;
 }
 
-function stackLines(data: Json): string[] {
-  const base = data.base ?? data.baseBranch;
-  const name = typeof base === "string" ? base : base?.name ?? base?.ref;
-  const related = data.related ?? data.relatedBranches ?? [];
+function stackLines({ base, related, relatedTotal, summary }: Json): string[] {
+  const distance = base?.distance;
+  const names = related.slice(0, 3).map((one: Json) => one.label).join(", ");
   return [
-    ...(name ? [`base ${name}`] : []),
-    ...(related.length > 0
-      ? [`related: ${related.slice(0, 4).map((one: Json) => one.name ?? one.branch).join(", ")}`]
+    summary,
+    ...(distance
+      ? [`${distance.aheadFromBase} ahead and ${distance.behindBase} behind base ${base.label}`]
       : []),
+    ...(names === ""
+      ? []
+      : [`${count(relatedTotal, "related branch", "related branches")}: ${names}`]),
   ];
 }
 
