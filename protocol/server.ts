@@ -45,7 +45,7 @@ const LIMITS: ServeLimits = {
   maxWaitingBytes: 8 * 1_048_576,
   maxQueuedBytes: 16 * 1_048_576,
   maxSubscriptions: 256,
-  drainMs: 400,
+  drainMs: 500,
   abortMs: 100,
 };
 
