@@ -38,7 +38,7 @@ export async function diffEffect(
   });
   return {
     files: summary.files.map(fileEffect),
-    filesTotal: summary.totals.files,
+    filesTotal: summary.totals.files ?? summary.files.length,
     diff: decodeText(text.stdout),
     diffTruncated: text.cut,
   };
