@@ -13,7 +13,10 @@ export const FROM_SOURCE: Start = {
   command: Deno.execPath(),
   args: [
     ...["run", "-q", "--config", `${ROOT}/deno.json`, "-P=strict", "--no-remote", "--no-prompt"],
-    ...["--unstable-worker-options", `${ROOT}/main.ts`],
+    "--unstable-worker-options",
+    // Else every piece of the program is looked up before the first line runs.
+    "--unstable-lazy-dynamic-imports",
+    `${ROOT}/main.ts`,
   ],
 };
 

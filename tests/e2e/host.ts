@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { FROM_SOURCE } from "../../scripts/bench/server.ts";
+import { ROOT } from "../../scripts/lib/deno.ts";
 import { Sandbox } from "../fixtures/sandbox.ts";
 
 /**
@@ -9,8 +11,7 @@ import { Sandbox } from "../fixtures/sandbox.ts";
 /** The compiled program under test, or null for a run from source. */
 export const BINARY: string | null = Deno.env.get("FLUXGIT_TEST_BINARY") ?? null;
 
-/** Root of the project. */
-export const ROOT: string = Deno.realPathSync(new URL("../..", import.meta.url));
+export { ROOT };
 
 /** Generous: only a hang reaches it. */
 export const DEADLINE_MS = 30_000;
@@ -21,13 +22,8 @@ export function serverCommand(extraFlags: readonly string[] = []): {
   args: string[];
 } {
   if (BINARY !== null) return { command: BINARY, args: [] };
-  return {
-    command: Deno.execPath(),
-    args: [
-      ...["run", "-q", "--config", `${ROOT}/deno.json`, "-P=strict", "--no-remote"],
-      ...["--unstable-worker-options", "--no-prompt", ...extraFlags, `${ROOT}/main.ts`],
-    ],
-  };
+  const { command, args } = FROM_SOURCE;
+  return { command, args: [...args.slice(0, -1), ...extraFlags, args.at(-1)!] };
 }
 
 /** Where Deno keeps compiled sources: shared, so that a run from source starts as it does for users. */

@@ -34,7 +34,7 @@ Deno.test("an unknown command is refused with its name, usage and exit code 2", 
   assert.match(refused.stderr, /^fluxgit-sidecar: .*"sreve"/);
 });
 
-Deno.test("a signing key stops the start until there is a ledger to sign", async () => {
+Deno.test("a signing key that cannot be read stops the start", async () => {
   await using box = await Sandbox.create();
   const refused = await run(box, [], { FLUXGIT_MCP_AUDIT_SIGN_KEY: `${box.root}/key.pem` });
   assert.equal(refused.code, 1);
