@@ -66,13 +66,20 @@ class Newest {
   /** Moves before this time are out of reach of the limit. */
   #floor = -Infinity;
   dropped = false;
+  readonly #key: (move: Move) => string;
+
+  /** @param oldKnown false where the id before a move is not recorded and tells nothing apart */
+  constructor(oldKnown: boolean) {
+    this.#key = ({ oldOid, newOid, seconds, message }) =>
+      `${oldKnown ? oldOid : ""} ${newOid} ${seconds} ${message}`;
+  }
 
   add(move: Move): void {
     if (move.seconds < this.#floor) {
       this.dropped = true;
       return;
     }
-    const key = `${move.oldOid} ${move.newOid} ${move.seconds} ${move.message}`;
+    const key = this.#key(move);
     if (this.#seen.has(key)) return;
     this.#seen.add(key);
     this.#moves.push(move);
@@ -87,9 +94,7 @@ class Newest {
     if (kept.length === this.#moves.length) return;
     this.dropped = true;
     this.#moves = kept;
-    this.#seen = new Set(
-      kept.map((move) => `${move.oldOid} ${move.newOid} ${move.seconds} ${move.message}`),
-    );
+    this.#seen = new Set(kept.map(this.#key));
   }
 
   /** Newest first; moves of one second in the order in which they came. */
@@ -119,7 +124,7 @@ async function readMovesFromFiles(
   const logs = [...listed.logs];
   if (isOwn(gitDir, "logs")) logs.push({ refName: "HEAD", path: `${gitDir}/logs/HEAD` });
   else listed.more++;
-  const newest = new Newest();
+  const newest = new Newest(true);
   let left: number = MOVE_LIMITS.totalBytes;
   let shortened = 0, unreadable = 0, skipped = 0, found = 0, sinceBreath = 0;
   for (const log of logs) {
@@ -301,31 +306,34 @@ export async function readMovesThroughGit(
       overflow: "cut",
     },
   );
-  const newest = new Newest();
+  const newest = new Newest(false);
   // Each record ends with two NULs: its own last one and the separator of -z.
   const fields = decodeText(out.stdout).split("\0");
-  let newer: { move: Move; refName: string } | null = null;
-  const settle = (oldOid: string | null) => {
-    if (newer && newer.move.seconds >= sinceSeconds) newest.add({ ...newer.move, oldOid });
+  // Git mixes the logs by time: the move that waits for the id before it, one for each log.
+  const waiting = new Map<string, Move>();
+  const ofHead: Move[] = [];
+  const settle = (move: Move | undefined, oldOid: string | null) => {
+    if (!move || move.seconds < sinceSeconds) return;
+    if (move.refName === "HEAD") ofHead.push({ ...move, oldOid });
+    else newest.add({ ...move, oldOid });
   };
   for (let i = 0; i + 3 < fields.length; i += 5) {
     const selector = /^(.*)@\{(-?\d+) [+-]\d+\}$/s.exec(fields[i]!);
     if (!selector) continue;
     const refName = selector[1]!, newOid = fields[i + 1]!;
-    settle(newer?.refName === refName ? newOid : null);
-    newer = {
+    settle(waiting.get(refName), newOid);
+    waiting.set(refName, {
       refName,
-      move: {
-        refName,
-        seconds: Number(selector[2]),
-        oldOid: null,
-        newOid,
-        identity: fields[i + 2]!,
-        message: fields[i + 3]!,
-      },
-    };
+      seconds: Number(selector[2]),
+      oldOid: null,
+      newOid,
+      identity: fields[i + 2]!,
+      message: fields[i + 3]!,
+    });
   }
-  settle(null);
+  for (const move of waiting.values()) settle(move, null);
+  // Last, because HEAD's log tells again what a branch's log tells.
+  for (const move of ofHead) newest.add(move);
   const notes = [
     ...note(out.cut ? 1 : 0, "the listing of the reflogs was cut"),
     ...note(listed.length > refs.length ? 1 : 0, "logs of further branches were not read"),
