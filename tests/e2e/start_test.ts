@@ -39,7 +39,7 @@ Deno.test("a signing key that cannot be read stops the start", async () => {
   const refused = await run(box, [], { FLUXGIT_MCP_AUDIT_SIGN_KEY: `${box.root}/key.pem` });
   assert.equal(refused.code, 1);
   assert.equal(refused.stdout, "");
-  assert.match(refused.stderr, /^fluxgit-sidecar: .*FLUXGIT_MCP_AUDIT_SIGN_KEY/);
+  assert.match(refused.stderr, /^fluxgit-sidecar: .*key\.pem/);
 });
 
 Deno.test("an unknown toolset stops the start with its name", async () => {
