@@ -23,6 +23,8 @@ export const IDENTITY: ServerIdentity = {
 
 /** The flush of the ledger may hold up the exit so long (`additions.md` section 6). */
 const FLUSH_MS = 800;
+/** An answer that is longer cannot be the handshake's. */
+const HANDSHAKE_BYTES = 4_096;
 /** Quiet time after which the writer starts although no call came. */
 const QUIET_MS = 250;
 
@@ -50,12 +52,16 @@ export async function serve(): Promise<number> {
   });
   const stdio = openStdio();
   let quiet: ReturnType<typeof setTimeout> | undefined;
+  let answers = 0;
   const server = serveProtocol({
     read: stdio.read,
     async write(bytes) {
       await stdio.write(bytes);
-      // Not before the first answer: the first timer of a process loads 4 ms of runtime.
-      quiet ??= setTimeout(() => void writer.start(), QUIET_MS);
+      // Not before the list is out, which hosts ask for together with the handshake: the first timer
+      // of a process loads 4 ms of runtime.
+      if (++answers > 1 || bytes.length > HANDSHAKE_BYTES) {
+        quiet ??= setTimeout(() => void writer.start(), QUIET_MS);
+      }
     },
     identity: IDENTITY,
     tools: createToolTable({ env: readVariable, scratch: writer, now: Date.now, runDir, families }),
