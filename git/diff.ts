@@ -4,6 +4,8 @@ import type { Repository } from "./repository.ts";
 
 /** Two sides of a diff. Ids are full and of trees or commits. */
 export type DiffSides =
+  /** A commit against its first parent, or against nothing when it is a root. */
+  | { readonly kind: "commit"; readonly oid: string }
   /** Two trees. */
   | { readonly kind: "trees"; readonly from: string; readonly to: string }
   /** A tree, or the index when null, against the work tree. */
@@ -34,13 +36,8 @@ const RENAME_LIMIT = 1_000;
  */
 export function diffArguments(request: DiffRequest, output: readonly string[]): string[] {
   const { sides } = request;
-  const ids = sides.kind === "trees"
-    ? [sides.from, sides.to]
-    : sides.from === null
-    ? []
-    : [sides.from];
   return [
-    "diff",
+    ...(sides.kind === "commit" ? COMMIT_DIFF : ["diff"]),
     "--no-relative",
     "--src-prefix=a/",
     "--dst-prefix=b/",
@@ -55,9 +52,28 @@ export function diffArguments(request: DiffRequest, output: readonly string[]): 
     ...output,
     ...(sides.kind === "index" ? ["--cached"] : []),
     ...(request.stdin ? ["--stdin"] : []),
-    ...ids,
+    ...idsOf(sides),
     ...request.paths,
   ];
+}
+
+const COMMIT_DIFF = [
+  "diff-tree",
+  "-r",
+  "--root",
+  "--no-commit-id",
+  "--diff-merges=first-parent",
+];
+
+function idsOf(sides: DiffSides): string[] {
+  switch (sides.kind) {
+    case "commit":
+      return [sides.oid];
+    case "trees":
+      return [sides.from, sides.to];
+    default:
+      return sides.from === null ? [] : [sides.from];
+  }
 }
 
 /** The repository with settings out of the way for which `git diff` has no flag. */

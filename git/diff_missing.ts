@@ -7,7 +7,7 @@ import {
   SummaryParser,
 } from "./diff_records.ts";
 import { GitError } from "./errors.ts";
-import { findMissing } from "./objects.ts";
+import { findMissing, lacksObjects } from "./objects.ts";
 import { fitsLines, type LiteralPath, pathspecs } from "./pathspec.ts";
 import type { Repository } from "./repository.ts";
 
@@ -24,6 +24,7 @@ export async function readWithoutObjects(
   const exact: DiffRequest = { ...request, exactRenamesOnly: true };
   const quiet = forDiff(repo);
   const end = await streamRecords(quiet, exact, ["--raw", "-z", "--no-abbrev"], names);
+  if (end.code !== 0 && lacksObjects(end.stderr)) return NOT_EVEN_NAMES;
   if (end.code !== 0) {
     throw new GitError("failed", diffArguments(exact, ["--raw"]), end.stderr, end.code);
   }
@@ -51,12 +52,21 @@ export async function readWithoutObjects(
     files,
     totals: {
       ...summary.totals,
-      files: summary.totals.files - summary.files.length + files.length,
+      files: (summary.totals.files ?? 0) - summary.files.length + files.length,
     },
     missing: summary.files.filter(isLost).length,
     readable,
   };
 }
+
+/** Trees are missing too (a treeless clone): not even the names are known. */
+const NOT_EVEN_NAMES: DiffSummary = {
+  files: [],
+  totals: { files: null, added: null, deleted: null, binary: null },
+  more: false,
+  missing: null,
+  readable: [],
+};
 
 function blobsOf(files: readonly DiffFile[]): Set<string> {
   const oids = new Set<string>();
@@ -69,6 +79,7 @@ function blobsOf(files: readonly DiffFile[]): Set<string> {
 
 function reachedFrom({ sides }: DiffRequest): string[] {
   if (sides.kind === "trees") return [sides.from, sides.to];
+  if (sides.kind === "commit") return [sides.oid, `${sides.oid}^@`];
   if (sides.from !== null) return ["--indexed-objects", sides.from];
   return sides.kind === "index" ? ["--indexed-objects", "HEAD"] : ["--indexed-objects"];
 }

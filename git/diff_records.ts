@@ -26,7 +26,8 @@ export interface DiffFile {
 
 /** Sums over the whole diff, whatever part of the files is kept. */
 export interface DiffTotals {
-  readonly files: number;
+  /** null when not even the names are known. */
+  readonly files: number | null;
   /** null when some content is not here. */
   readonly added: number | null;
   readonly deleted: number | null;
@@ -38,8 +39,8 @@ export interface DiffSummary {
   readonly totals: DiffTotals;
   /** Files follow that are not kept. */
   readonly more: boolean;
-  /** Files whose content is not here (a partial clone); their counts are null. */
-  readonly missing: number;
+  /** Files whose content is not here (a partial clone); their counts are null. null: names neither. */
+  readonly missing: number | null;
   /** Of the kept files, those with content, when some content is missing. */
   readonly readable?: readonly LiteralPath[];
 }

@@ -51,10 +51,10 @@ export async function readReflogFile(
   after?: ReflogCursor,
 ): Promise<ReflogPage> {
   const real = await Deno.realPath(file);
-  const inside = await Promise.all(
-    folders.map(async (f) => real.startsWith(await Deno.realPath(f))),
-  );
-  if (!inside.includes(true)) throw new Error("a link leads out of the git directory");
+  const bases = await Promise.all(folders.map((folder) => Deno.realPath(folder)));
+  if (!bases.some((base) => /[\\/]/.test(real[base.length] ?? "") && real.startsWith(base))) {
+    throw new Error("a link leads out of the git directory");
+  }
   if (after === undefined) return await scan(file, limit, null);
   const exact = await scan(
     file,

@@ -82,7 +82,7 @@ export class Repository implements GitTarget {
   async resolve(
     field: string,
     revision: string,
-    type: "commit" | "object" = "commit",
+    type: "commit" | "tree" | "object" = "commit",
   ): Promise<string> {
     refuseOption(field, revision);
     const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{${type}}`];

@@ -17,6 +17,7 @@ export const LOADERS: Readonly<Record<string, () => Promise<{ default: AnyTool }
   "worktree.changes": () => import("../../tools/worktree/changes.ts"),
   "worktree.list": () => import("../../tools/worktree/list.ts"),
   "submodule.status": () => import("../../tools/submodule/status.ts"),
+  "diff.text": () => import("../../tools/diff/text.ts"),
   "diff.semantic": () => import("../../tools/diff/semantic.ts"),
   "diff.semanticFallbacks": () => import("../../tools/diff/semantic_fallbacks.ts"),
   "flux.latestRestorePoint": () => import("../../tools/flux/latest_restore_point.ts"),

@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor } from "../../common/cursor.ts";
 import { CodedError } from "../../common/errors.ts";
 import { cuttableList, fitTokens } from "../../common/token_budget.ts";
+import { both } from "../../common/both.ts";
 import { shortHash } from "../../common/short_hash.ts";
 import { GitError, printable } from "../../git/errors.ts";
 import { readHead } from "../../git/head.ts";
@@ -299,12 +300,4 @@ async function readPage(
     );
   }
   return { commits, more, before, end: search };
-}
-
-/** Both results, or the first failure when both have ended. */
-async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
-  const [first, second] = await Promise.allSettled([a, b]);
-  if (first.status === "rejected") throw first.reason;
-  if (second.status === "rejected") throw second.reason;
-  return [first.value, second.value];
 }
