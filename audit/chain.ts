@@ -69,6 +69,7 @@ export interface ClockSteps {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const TEXT_BYTES = 65_536;
 const LEGACY_DOMAIN = new TextEncoder().encode("fluxgit-mcp-legacy-prefix-v1\0");
 
 /** True for a lower-case hyphenated UUID of any version. */
@@ -141,6 +142,16 @@ export class ChainChecker {
    * @throws {LineFault} at the first bad line; `lineNumber` names it
    */
   lines(bytes: Uint8Array): void {
+    // Some lines at a time: texts of whole files would be garbage too large to go soon.
+    for (let start = 0; start < bytes.length;) {
+      let end = bytes.lastIndexOf(0x0a, start + TEXT_BYTES) + 1;
+      if (end <= start) end = bytes.indexOf(0x0a, start) + 1 || bytes.length;
+      this.#someLines(bytes.subarray(start, end));
+      start = end;
+    }
+  }
+
+  #someLines(bytes: Uint8Array): void {
     const text = byteUnits(bytes);
     for (let start = 0; start < bytes.length;) {
       this.lineNumber++;
