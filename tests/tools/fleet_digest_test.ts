@@ -336,6 +336,29 @@ Deno.test("reading through git, as for reftable, tells the same movements as the
   );
 });
 
+const version = new TextDecoder().decode(
+  new Deno.Command("git", { args: ["version"] }).outputSync().stdout,
+);
+const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+
+Deno.test({
+  name: "a reftable repository has its movements and its state told (needs git 2.45)",
+  ignore: major < 2 || (major === 2 && minor < 45),
+  async fn() {
+    await using box = await fresh();
+    const repo = await box.repo("reftable", "--ref-format=reftable");
+    await box.commit(repo, "one", { a: "1\n" });
+    await box.git(repo, "commit", "-q", "--amend", "-m", "better");
+    const answer = await digest([repo]);
+    assert.deepEqual(answer.events.map((e: Payload) => [e.refName, e.kind, e.rewrote]), [
+      ["refs/heads/main", "amend", true],
+      ["refs/heads/main", "commit", false],
+    ]);
+    const [entry] = (await data("fleet.radar", { repoPaths: [repo] })).entries;
+    assert.deepEqual([entry.branch, entry.clean], ["main", true]);
+  },
+});
+
 Deno.test("a repository in a format that this git cannot read is an error entry, not a quiet one", async () => {
   await using box = await fresh();
   const repo = await box.repo();
