@@ -1,5 +1,6 @@
 import { decodeText } from "../common/bytes.ts";
 import { streamGit } from "./command.ts";
+import { GitError } from "./errors.ts";
 import type { Repository } from "./repository.ts";
 
 /** Reading objects in bulk with bounded memory, and knowing what a repository does not have. */
@@ -228,6 +229,12 @@ export function readShallow(repo: Repository): Shallow {
 export function lacksObjects(stderr: string): boolean {
   return /could not fetch [0-9a-f]+ from promisor|lazy fetching disabled|unable to read [0-9a-f]{40}|unable to read tree|bad object|missing (?:blob|tree|commit)/
     .test(stderr);
+}
+
+/** The same of a thrown failure. */
+export function failedForObjects(error: unknown): boolean {
+  return error instanceof GitError && error.kind === "failed" &&
+    lacksObjects(String(error.data?.["details"]));
 }
 
 /**
