@@ -82,8 +82,6 @@ interface RawHeader {
   readonly newMode: string;
   readonly oldOid: string | null;
   readonly newOid: string | null;
-  /** An unmerged entry shown as a combined diff; it has no line counts. */
-  readonly combined: boolean;
 }
 
 /**
@@ -100,8 +98,6 @@ export class SummaryParser {
   readonly #raw = new Map<string, RawHeader & { origPath?: LiteralPath }>();
   #rawCount = 0;
   #unmergedPath: Uint8Array | null = null;
-  readonly #combined: DiffFile[] = [];
-  #combinedCount = 0;
   readonly #files: DiffFile[] = [];
   #fileCount = 0;
   #lastPath: Uint8Array | null = null;
@@ -144,13 +140,6 @@ export class SummaryParser {
   };
 
   #rawEntry(raw: RawHeader, path: Uint8Array, orig: Uint8Array | undefined): void {
-    if (raw.combined) {
-      this.#combinedCount++;
-      if (this.#combined.length < this.#window.limit) {
-        this.#combined.push(makeFile({ ...raw, status: "U" }, path, null, null, false));
-      }
-      return;
-    }
     // After an unmerged entry git shows the work tree against "ours" under the same name.
     if (this.#unmergedPath && compareBytes(this.#unmergedPath, path) === 0) return;
     this.#unmergedPath = raw.status === "U" ? path.slice() : null;
@@ -163,22 +152,16 @@ export class SummaryParser {
   }
 
   #numbers(added: string, deleted: string, path: Uint8Array): void {
+    // What follows an unmerged entry under its name compares it with "ours" alone.
+    if (this.#lastPath && compareBytes(this.#lastPath, path) === 0) return;
+    this.#lastPath = path.slice();
     const binary = added === "-";
     const plus = binary ? null : Number(added), minus = binary ? null : Number(deleted);
     this.#added += plus ?? 0;
     this.#deleted += minus ?? 0;
-    if (this.#lastPath && compareBytes(this.#lastPath, path) === 0) {
-      const last = this.#files.at(-1);
-      if (last && compareBytes(last.path.bytes, path) === 0) {
-        this.#files[this.#files.length - 1] = { ...last, added: plus, deleted: minus, binary };
-      }
-      return;
-    }
-    this.#lastPath = path.slice();
     if (binary) this.#binary++;
     this.#keep(() => {
       const raw = this.#raw.get(latin1(path)) ?? CONTENT_ONLY;
-      // Numbers of an unmerged entry say nothing: there are several sides.
       return raw.status === "U"
         ? makeFile(raw, path, null, null, false)
         : makeFile(raw, path, plus, minus, binary);
@@ -194,23 +177,16 @@ export class SummaryParser {
   }
 
   finish(): DiffSummary {
-    const { skip, limit } = this.#window;
-    let files = this.#files;
-    if (this.#combined.length > 0) {
-      files = [...this.#combined, ...files]
-        .sort((a, b) => compareBytes(a.path.bytes, b.path.bytes)).slice(0, limit);
-    }
-    const total = this.#fileCount + this.#combinedCount;
     const unknown = this.#rawOnly;
     return {
-      files,
+      files: this.#files,
       totals: {
-        files: total,
+        files: this.#fileCount,
         added: unknown ? null : this.#added,
         deleted: unknown ? null : this.#deleted,
         binary: unknown ? null : this.#binary,
       },
-      more: total > skip + files.length,
+      more: this.#fileCount > this.#window.skip + this.#files.length,
       missing: 0,
     };
   }
@@ -231,7 +207,6 @@ const CONTENT_ONLY: RawHeader & { origPath?: LiteralPath } = {
   newMode: NO_FILE,
   oldOid: null,
   newOid: null,
-  combined: false,
 };
 
 function mayBeUnchanged(raw: RawHeader): boolean {
@@ -239,22 +214,17 @@ function mayBeUnchanged(raw: RawHeader): boolean {
     raw.oldMode !== "160000";
 }
 
-/** `:<mode> <mode> <oid> <oid> <status><score>`; more colons mean as many sides more. */
+/** `:<mode> <mode> <oid> <oid> <status><score>`. */
 function parseRaw(header: string): RawHeader {
-  const colons = /^:+/.exec(header)![0].length;
-  const words = header.slice(colons).split(" ");
-  const modes = words.slice(0, colons + 1);
-  const oids = words.slice(colons + 1, 2 * colons + 2);
-  const status = words[2 * colons + 2] ?? "";
+  const [oldMode, newMode, oldOid, newOid, status = ""] = header.slice(1).split(" ");
   const score = status.slice(1);
   return {
     status: status.slice(0, 1),
     ...(/^\d+$/.test(score) && /^[RC]/.test(status) ? { score: Number(score) } : {}),
-    oldMode: modes[0] ?? NO_FILE,
-    newMode: modes.at(-1) ?? NO_FILE,
-    oldOid: oidOrNull(oids[0]),
-    newOid: oidOrNull(oids.at(-1)),
-    combined: colons > 1,
+    oldMode: oldMode ?? NO_FILE,
+    newMode: newMode ?? NO_FILE,
+    oldOid: oidOrNull(oldOid),
+    newOid: oidOrNull(newOid),
   };
 }
 
