@@ -44,7 +44,7 @@ export function logName(publicKey: Uint8Array): string {
  * ```text
  * fluxgit-sidecar/audit/03a107bff3ce10be
  * 3
- * 2tGVtj5b0aa2mhy4fO7/kKvnMrnDxhq2jFLumEmk98k=
+ * 2tGVtj5b0aa2mhy4fO7/kKvnMrnDxhq7aMUumEmk98k=
  * 3:dad195b63e5bd1a6b69a1cb87ceeff90abe732b9c3c61abb68c52e9849a4f7c9
  *
  * — fluxgit-sidecar/audit/03a107bff3ce10be <base64>

@@ -4,6 +4,7 @@ import { ChainChecker } from "../../audit/chain.ts";
 import { checkpointBytes } from "../../audit/checkpoint.ts";
 import { gatewayPathScope, repoPathScope, repoScope } from "../../audit/entry.ts";
 import { fingerprint, sha256 } from "../../audit/hash.ts";
+import { headNote } from "../../audit/head.ts";
 import { readRecord } from "../../audit/line.ts";
 import { parsePrivateKeyPem, parsePublicKeyPem } from "../../audit/pem.ts";
 import { Signer, VerifyKey } from "../../audit/signing.ts";
@@ -247,4 +248,13 @@ Deno.test("rotating the signed vector gives the vector's file name", async () =>
   const report = await verifyLedger(place.ledger);
   assert.equal(report.failure, null);
   assert.deepEqual([report.segments, report.lastSequence], [1, 3]);
+});
+
+Deno.test("the entry and the head that the guide shows are the vectors'", () => {
+  const guide = Deno.readTextFileSync(new URL("../../docs/audit.md", import.meta.url));
+  const [, shown = ""] = /```json\n([^`]+)```/.exec(guide) ?? [];
+  assert.equal(canonicalJson(JSON.parse(shown)), vectors.UNSIGNED_LINE);
+  const newest = verifyEntry(vectors.SIGNED_LINES[2]!);
+  const note = headNote({ sequence: 3, hash: newest.entryHash! }, new Signer(SEED));
+  assert.ok(guide.includes(note.split("\u2014")[0]!));
 });
