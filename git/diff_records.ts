@@ -112,6 +112,11 @@ export class SummaryParser {
     this.#rawOnly = rawOnly;
   }
 
+  /** True when the next record is a path. */
+  get expectsPath(): boolean {
+    return this.#pending !== null;
+  }
+
   /** Takes one NUL-terminated record. */
   readonly record = (record: Uint8Array): boolean => {
     const pending = this.#pending;

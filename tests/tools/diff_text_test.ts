@@ -183,7 +183,8 @@ Deno.test("a cut diff continues exactly: pages put together are the whole, files
     after[`f${i}.txt`] = lines(40, `new 日${i}`);
   }
   await box.commit(repo, "one", before);
-  await box.commit(repo, "two", { ...after, "long": "😀".repeat(4000) });
+  const odd = { 'q"uo\tte\n': lines(60), "café sp": lines(60) };
+  await box.commit(repo, "two", { ...after, ...odd, long: "😀".repeat(4000) });
   const whole = await plainDiff(box, repo, "HEAD~1", "HEAD");
   const args = { repoPath: repo, base: "HEAD~1", head: "HEAD", maxBytes: 3001 };
   const answers = await allPages(args);
@@ -195,8 +196,8 @@ Deno.test("a cut diff continues exactly: pages put together are the whole, files
     assert.equal(answer.totalBytes, new TextEncoder().encode(whole).length);
     assert.equal(answer.files === undefined, i > 0, "files come with the first page");
   }
-  assert.equal(answers[0].files.length, 13);
-  assert.deepEqual(answers[0].counts, { files: 13, added: 481, deleted: 480, binary: 0 });
+  assert.equal(answers[0].files.length, 15);
+  assert.deepEqual(answers[0].counts, { files: 15, added: 601, deleted: 480, binary: 0 });
   const byLines = await allPages({ ...args, maxBytes: 1_000_000, maxLines: 100 });
   assert.equal(byLines.map((answer) => answer.diff).join(""), whole);
   assert.equal(byLines[0].diff.split("\n").length - 1, 100);

@@ -5,6 +5,7 @@ import { shortHash } from "../../common/short_hash.ts";
 import { estimateTokens, fitTokens } from "../../common/token_budget.ts";
 import type { DiffRequest, DiffSides } from "../../git/diff.ts";
 import type { DiffSummary } from "../../git/diff_records.ts";
+import { readDiffOnce } from "../../git/diff_once.ts";
 import { readDiffSummary } from "../../git/diff_summary.ts";
 import { cutPage, type DiffWindow, NO_WINDOW, readDiffWindow } from "../../git/diff_text.ts";
 import { GitError } from "../../git/errors.ts";
@@ -218,6 +219,10 @@ async function readDiff(
   const files = { skip: 0, limit: MAX_FILES };
   const text = (what: DiffRequest) =>
     readDiffWindow(repo, what, page.context, page.offset, page.bytes);
+  if (withSummary) {
+    const once = await readDiffOnce(repo, request, files, page.context, page.bytes);
+    if (typeof once === "object") return [once.summary, once.window];
+  }
   const [first, window] = await both(
     withSummary ? readDiffSummary(repo, request, files) : Promise.resolve(null),
     text(request),
