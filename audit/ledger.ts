@@ -108,7 +108,9 @@ export class Ledger {
     this.#hooks = hooks;
     this.#names = new LedgerNames(config.path);
     this.#signer = config.signSeed ? new Signer(config.signSeed) : null;
-    this.#lock = new FileLock(this.#names.lock);
+    this.#lock = new FileLock(this.#names.lock, () => {
+      if (this.#queue.length > 0 && !this.#closed) this.#drain();
+    });
   }
 
   /**
@@ -173,7 +175,10 @@ export class Ledger {
    * @returns false when it is broken
    */
   async check(): Promise<boolean> {
-    const report = await verifyLedger(this.#config.path);
+    const report = await verifyLedger(this.#config.path, {
+      // Between files, entries that arrive meanwhile are written.
+      afterFile: () => new Promise((resolve) => setTimeout(resolve, 0)),
+    });
     if (report.ok || report.failure?.kind === "io" || report.failure?.torn) return true;
     return await this.#exclusive(() => this.#confirm());
   }

@@ -11,19 +11,33 @@ export interface HeldLock {
   release(): void;
 }
 
+/** A place in line for the lock. */
+interface Line {
+  readonly file: Deno.FsFile;
+  got: Promise<void>;
+  /** Somebody is waiting for it. */
+  wanted: boolean;
+  /** It came while somebody was. */
+  ours: boolean;
+}
+
 /**
- * A whole-file lock (`flock`, `LockFileEx`) on `<ledger>.lock`, held from one event-loop turn to its
- * release. The wait happens in the background: it neither stops the thread nor can it be cancelled,
- * so an attempt that ran out of time stays in line and the next {@link acquire} takes it over.
+ * A whole-file lock (`flock`, `LockFileEx`) on `<ledger>.lock`. The wait happens in the background: it
+ * neither stops the thread nor can it be cancelled. An attempt that ran out of time therefore stays in
+ * line: the next {@link acquire} takes its place over, and when the lock comes while nobody wants it
+ * any more, it is let go at once.
  */
 export class FileLock {
-  #waiting: { file: Deno.FsFile; got: Promise<void> } | null = null;
-
-  /** @param path the lock file; created empty when missing, never deleted */
-  constructor(readonly path: string) {}
+  #line: Line | null = null;
 
   /**
-   * Waits for the lock.
+   * @param path the lock file; created empty when missing, never deleted
+   * @param onFree called when the lock came too late and was let go: a good moment to try again
+   */
+  constructor(readonly path: string, readonly onFree: () => void = () => {}) {}
+
+  /**
+   * Waits for the lock. One call at a time.
    *
    * @param waitMs longest wait
    * @throws {LedgerError} `busy` after `waitMs`; `io`
@@ -32,48 +46,59 @@ export class FileLock {
     const deadline = performance.now() + waitMs;
     // The file may be replaced while we wait in line; then the lock we get protects nothing.
     for (let tries = 0; tries < 5; tries++) {
-      const file = await this.#wait(Math.max(0, deadline - performance.now()));
+      const file = await this.#wait(Math.max(0, deadline - performance.now()), waitMs);
       const check = () => void checkSameFile(this.path, file);
       try {
         check();
         return { check, release: () => release(file) };
       } catch (error) {
         release(file);
-        if (tries === 4 || !isReplaced(error)) throw error;
+        if (!isReplaced(error)) throw error;
       }
     }
     throw new LedgerError("io", `lock file ${shown(this.path)} keeps being replaced`);
   }
 
-  /** Gives up a place in line; a lock that arrives later is let go at once. */
+  /** Gives up a place in line. */
   close(): void {
-    const waiting = this.#waiting;
-    this.#waiting = null;
-    waiting?.got.then(() => release(waiting.file), () => waiting.file.close());
+    if (this.#line) this.#line.wanted = false;
   }
 
-  async #wait(ms: number): Promise<Deno.FsFile> {
-    if (!this.#waiting) {
-      const { file } = openSafely(this.path, { write: true, create: true });
-      this.#waiting = { file, got: file.lock(true) };
-    }
-    const { file, got } = this.#waiting;
-    let arrived: boolean;
-    try {
-      arrived = await within(got, ms);
-    } catch (error) {
-      this.#waiting = null;
-      file.close();
-      throw error;
-    }
-    if (!arrived) {
+  async #wait(ms: number, toldMs: number): Promise<Deno.FsFile> {
+    const line = this.#line ?? this.#standInLine();
+    line.wanted = true;
+    // The lock may come in the very turn in which the time runs out; then it is ours.
+    if (!await within(line.got, ms) && !line.ours) {
+      line.wanted = false;
       throw new LedgerError(
         "busy",
-        `another process has held ${shown(this.path)} for ${Math.round(ms)} ms`,
+        `another process has held ${shown(this.path)} for ${toldMs} ms`,
       );
     }
-    this.#waiting = null;
-    return file;
+    return line.file;
+  }
+
+  #standInLine(): Line {
+    const { file } = openSafely(this.path, { write: true, create: true });
+    const line: Line = { file, got: Promise.resolve(), wanted: true, ours: false };
+    line.got = file.lock(true).then(
+      () => {
+        this.#line = null;
+        line.ours = line.wanted;
+        if (line.ours) return;
+        release(file);
+        this.onFree();
+      },
+      (error) => {
+        this.#line = null;
+        file.close();
+        throw error;
+      },
+    );
+    // An error that comes when nobody waits is told by the next attempt, which meets it too.
+    line.got.catch(() => {});
+    this.#line = line;
+    return line;
   }
 }
 

@@ -31,7 +31,7 @@ export interface Tail {
   readonly fileFirst: number | null;
   /** Bytes of the active file; 0 when it is missing. */
   readonly size: number;
-  /** Device and file number of the active file; "" when it is missing. */
+  /** {@link identityOf} the active file; "" when it is missing. */
   readonly identity: string;
   /** Rotated segments and checkpoints beside it. */
   readonly listed: string;
@@ -49,9 +49,9 @@ export function listingKey(listing: Listing): string {
   return [...listing.segments.map(({ name }) => name), ...listing.checkpoints].join("\n");
 }
 
-/** Device and number of a file. */
+/** What tells a file from any other; a number alone may be given again to a later file. */
 export function identityOf(info: Deno.FileInfo): string {
-  return `${info.dev}:${info.ino}`;
+  return `${info.dev}:${info.ino}:${info.birthtime?.getTime()}`;
 }
 
 /**

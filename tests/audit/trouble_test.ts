@@ -458,6 +458,21 @@ Deno.test("a lock held elsewhere delays, is told after a while, and stops nothin
   await holds(place);
 });
 
+Deno.test("a lock that comes too late is used for what waits, and not kept from others", async () => {
+  await using place = await Place.create();
+  await using holder = await LockHolder.start(`${place.ledger}.lock`);
+  const ledger = place.open({}, { lockWaitMs: 20 });
+  assert.equal((await ledger.append(entry(1))).written, false);
+  await holder.release();
+  // Nothing more is asked of the ledger; another process gets the lock all the same.
+  await using other = await LockHolder.start(`${place.ledger}.lock`);
+  await other.release();
+  while (ledger.state().waiting > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(numbers(place), [1]);
+  assert.equal(ledger.state().status, "ok");
+  await ledger.close();
+});
+
 Deno.test("a lock file that is replaced while we wait for it protects nothing and is not relied on", async () => {
   await using place = await Place.create();
   const lock = `${place.ledger}.lock`;
