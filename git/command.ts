@@ -1,3 +1,5 @@
+import { concat, superviseChild } from "./child.ts";
+import { refuseWriting } from "./command_guard.ts";
 import { classifyFailure, GitError } from "./errors.ts";
 import { gitProgram } from "./program.ts";
 import { Semaphore } from "../common/semaphore.ts";
@@ -128,6 +130,7 @@ const STORE_COMMANDS: Readonly<Record<string, readonly string[]>> = {
   "commit-tree": [],
   "hash-object": [],
   mktree: [],
+  "pack-objects": [],
   "read-tree": [],
   "update-index": [],
   "update-ref": [],
@@ -183,6 +186,7 @@ export async function streamGit(
       `the command ${JSON.stringify(command)} is not one that the profile "${profile}" runs`,
     );
   }
+  if (profile === "read") refuseWriting(args, options.env);
   const program = gitProgram();
   const approved = profile === "approved";
   const argv = [
@@ -198,12 +202,12 @@ export async function streamGit(
   ];
   const env = approved
     ? { ...program.approvedEnv, ...options.env }
-    : { ...program.env, ...overrideVariables(target.overrides), ...options.env };
+    : { ...program.env, ...overrideVariables(target.overrides, args), ...options.env };
   const release = await children.acquire(options.signal).catch(() => {
     throw new GitError("cancelled", args, "the call was cancelled");
   });
   try {
-    return await supervise(program.path, argv, env, args, options, onStdout);
+    return await runChild(program.path, argv, env, args, options, onStdout);
   } finally {
     release();
   }
@@ -233,12 +237,27 @@ export async function runGit(
   if (overflow && options.overflow !== "cut") {
     throw new GitError("output_limit", args, `git wrote more than ${max} bytes`);
   }
-  return { code: end.code, stdout: concat(chunks, size), stderr: end.stderr, cut: overflow };
+  return { code: end.code, stdout: concat(chunks), stderr: end.stderr, cut: overflow };
 }
 
+/** Most that can be switched off on one command line: more does not fit into an environment. */
+const MAX_OVERRIDES = 1_000;
+const MAX_OVERRIDE_CHARACTERS = 64 * 1024;
+
 /** `GIT_CONFIG_COUNT` form, because `-c` cannot name a driver whose name holds `=`. */
-function overrideVariables(overrides: GitTarget["overrides"]): Record<string, string> {
+function overrideVariables(
+  overrides: GitTarget["overrides"],
+  args: readonly string[],
+): Record<string, string> {
   if (overrides.length === 0) return {};
+  const size = overrides.reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  if (overrides.length > MAX_OVERRIDES || size > MAX_OVERRIDE_CHARACTERS) {
+    throw new GitError(
+      "failed",
+      args,
+      `the repository's configuration names ${overrides.length} filter and merge drivers, more than can be switched off`,
+    );
+  }
   const env: Record<string, string> = { GIT_CONFIG_COUNT: String(overrides.length) };
   overrides.forEach(([key, value], i) => {
     env[`GIT_CONFIG_KEY_${i}`] = key;
@@ -247,7 +266,8 @@ function overrideVariables(overrides: GitTarget["overrides"]): Record<string, st
   return env;
 }
 
-async function supervise(
+/** Starts the one child of a call and judges its end. */
+async function runChild(
   path: string,
   argv: string[],
   env: Record<string, string>,
@@ -267,132 +287,31 @@ async function supervise(
       stderr: "piped",
     }).spawn();
   } catch (error) {
-    throw new GitError("git_missing", args, error instanceof Error ? error.message : String(error));
+    const gone = error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new GitError(gone ? "git_missing" : "failed", args, reason);
   }
-  let ended: "cancelled" | "timed_out" | "stderr" | null = null;
-  let hardKill: ReturnType<typeof setTimeout> | undefined;
-  const stop = (why: typeof ended) => {
-    ended ??= why;
-    kill(child, "SIGTERM");
-    // A child that ignores SIGTERM (stopped, or stuck in a filter) must not outlive its call.
-    hardKill ??= setTimeout(() => kill(child, "SIGKILL"), 500);
-  };
   const deadlineMs = options.deadlineMs ?? GIT_LIMITS.deadlineMs;
-  const timer = setTimeout(() => stop("timed_out"), deadlineMs);
-  const onAbort = () => stop("cancelled");
-  options.signal?.addEventListener("abort", onAbort, { once: true });
-  try {
-    let stopped = false;
-    const feeding = feed(child, options.stdin);
-    const reading = readAll(child.stdout, (chunk) => {
-      if (onStdout(chunk)) return true;
-      stopped = true;
-      kill(child, "SIGTERM");
-      return false;
-    });
-    const stderrChunks: Uint8Array[] = [];
-    let stderrSize = 0;
-    const complaining = readAll(child.stderr, (chunk) => {
-      if (stderrSize < GIT_LIMITS.stderrKept) {
-        stderrChunks.push(chunk.slice(0, GIT_LIMITS.stderrKept - stderrSize));
-      }
-      stderrSize += chunk.length;
-      if (stderrSize <= GIT_LIMITS.stderrBytes) return true;
-      stop("stderr");
-      return false;
-    });
-    const status = await child.status;
-    // A grandchild can hold the pipes open after git is gone: wait for them only so long.
-    const pipesClosed = await within(
-      Promise.all([reading.done, complaining.done, feeding]),
-      GIT_LIMITS.pipesMs,
-    );
-    if (!pipesClosed) {
-      reading.cancel();
-      complaining.cancel();
-      await Promise.allSettled([reading.done, complaining.done]);
-    }
-    const stderr = new TextDecoder().decode(
-      concat(stderrChunks, Math.min(stderrSize, GIT_LIMITS.stderrKept)),
-    );
-    if (ended === "cancelled") throw new GitError("cancelled", args, "the call was cancelled");
-    if (ended === "timed_out") {
+  const { signal, stdin } = options;
+  const limits = { ...GIT_LIMITS, deadlineMs, signal, stdin };
+  const end = await superviseChild(child, limits, onStdout);
+  const { code, stderr, stopped } = end;
+  switch (end.why) {
+    case "cancelled":
+      throw new GitError("cancelled", args, "the call was cancelled");
+    case "timed_out":
+    case "stuck":
       throw new GitError("timed_out", args, `git did not finish within ${deadlineMs} ms`);
-    }
-    if (ended === "stderr") {
+    case "stderr":
       throw new GitError("output_limit", args, "git wrote too much to standard error");
-    }
-    if (!pipesClosed && !stopped) {
-      throw new GitError("timed_out", args, "a program started by git kept its output open");
-    }
-    const ok = options.okCodes ?? [0];
-    if (!stopped && ok !== "any" && !ok.includes(status.code)) {
-      throw new GitError(classifyFailure(stderr), args, stderr, status.code);
-    }
-    return { code: status.code, stderr, stopped };
-  } finally {
-    clearTimeout(timer);
-    if (hardKill !== undefined) clearTimeout(hardKill);
-    options.signal?.removeEventListener("abort", onAbort);
   }
-}
-
-function kill(child: Deno.ChildProcess, signal: Deno.Signal): void {
-  try {
-    child.kill(signal);
-  } catch { /* it has already ended */ }
-}
-
-async function feed(
-  child: Deno.ChildProcess,
-  input: Uint8Array | string | undefined,
-): Promise<void> {
-  if (input === undefined) return;
-  const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
-  const writer = child.stdin.getWriter();
-  try {
-    await writer.write(bytes);
-    await writer.close();
-  } catch {
-    // Git may end before it has read everything; its exit code tells the story.
-    await writer.abort().catch(() => {});
+  if (stopped) return { code, stderr, stopped };
+  // Killed from outside (out of memory, say): no exit code of git's own, so never an answer.
+  if (end.signal !== null) throw new GitError("failed", args, `git was ended by ${end.signal}`);
+  const ok = options.okCodes ?? [0];
+  if (ok !== "any" && !ok.includes(code)) {
+    throw new GitError(classifyFailure(stderr), args, stderr, code);
   }
-}
-
-function readAll(
-  stream: ReadableStream<Uint8Array>,
-  onChunk: (chunk: Uint8Array) => boolean,
-): { done: Promise<void>; cancel(): void } {
-  const reader = stream.getReader();
-  const done = (async () => {
-    try {
-      for (;;) {
-        const { value, done } = await reader.read();
-        if (done) return;
-        if (!onChunk(value)) return await reader.cancel();
-      }
-    } catch { /* the pipe broke because the child was stopped */ }
-  })();
-  return { done, cancel: () => void reader.cancel().catch(() => {}) };
-}
-
-async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<boolean>((resolve) => timer = setTimeout(() => resolve(false), ms));
-  try {
-    return await Promise.race([work.then(() => true, () => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function concat(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  if (chunks.length === 1 && chunks[0]!.length === size) return chunks[0]!;
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
+  return { code, stderr, stopped };
 }

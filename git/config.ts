@@ -1,4 +1,5 @@
 import { decodeText } from "../common/bytes.ts";
+import { GitError } from "./errors.ts";
 
 /** One entry of `git config --list --show-scope --show-origin -z`, in git's order (last one wins). */
 export interface ConfigEntry {
@@ -80,29 +81,50 @@ export function parseConfigList(stdout: Uint8Array): ConfigEntry[] {
 }
 
 const REPOSITORY_SCOPES = new Set(["local", "worktree"]);
-const DRIVER = /^(?:filter\..*\.(?:clean|smudge|process|required)|merge\..*\.driver)$/s;
+const DRIVER =
+  /^(?:filter\..*\.(?:clean|smudge|process|required)|merge\..*\.driver|hook\..*\.command)$/s;
 
 /**
  * Overrides for the drivers that the repository's own files name (`security.md` part 1): each is
  * emptied, or set back to what the user's own configuration says (git-lfs keeps working).
+ *
+ * Throws {@link GitError} for a driver whose name is not UTF-8: it could not be named, so not be overridden.
  */
 export function driverOverrides(entries: readonly ConfigEntry[]): [key: string, value: string][] {
   const own = new Map<string, string>();
   const named = new Set<string>();
   for (const { scope, key, value } of entries) {
     if (!DRIVER.test(key)) continue;
-    if (REPOSITORY_SCOPES.has(scope)) named.add(key);
-    else own.set(key, value ?? "true");
+    if (!REPOSITORY_SCOPES.has(scope)) {
+      own.set(key, value ?? "true");
+      continue;
+    }
+    if (key.includes("\ufffd")) {
+      throw new GitError(
+        "failed",
+        ["config", "--list"],
+        `the repository's configuration names a program for ${
+          JSON.stringify(key)
+        }, whose name is not UTF-8 and cannot be switched off`,
+      );
+    }
+    named.add(key);
   }
-  // `required` set by the repository for a filter that is emptied would make every read of it fail.
   return [...named].map((key) => {
     const mine = own.get(key);
     if (mine !== undefined) return [key, mine];
-    if (key.endsWith(".required")) return [key, "false"];
-    if (key.endsWith(".driver")) return [key, "git merge-file %A %O %B"];
-    return [key, ""];
+    return [key, NEUTRAL[key.slice(key.lastIndexOf(".") + 1)] ?? ""];
   });
 }
+
+/** What a driver is set to when the user has none of that name; the others are emptied. */
+const NEUTRAL: Record<string, string> = {
+  // Set by the repository for a filter that is emptied, this would make every read of it fail.
+  required: "false",
+  // An empty driver makes git give up; this is what it does without one.
+  driver: "git merge-file %A %O %B",
+  command: "true",
+};
 
 const PROGRAM_KEYS =
   /^(?:core\.(?:fsmonitor|hookspath|sshcommand|gitproxy|editor|pager|askpass|alternaterefscommand)|sequence\.editor|pager\..*|alias\..*|diff\.external|diff\..*\.(?:command|textconv)|filter\..*\.(?:clean|smudge|process)|merge\..*\.driver|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand|credential\.(?:.*\.)?helper|remote\..*\.(?:uploadpack|receivepack|vcs|proxy)|uploadpack\.packobjectshook|protocol\.ext\.allow|(?:diff|merge)tool\..*\.cmd|interactive\.difffilter|trailer\..*\.(?:command|cmd)|submodule\..*\.update|tar\..*\.command|hook\..*\.command)$/s;

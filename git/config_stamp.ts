@@ -47,17 +47,24 @@ function stamp(path: string): { text: string; changedMs: number } {
   }
 }
 
-/** Every file that can change what `git config --list` says, included ones that do not exist yet too. */
+/**
+ * Every file that can change what `git config --list` says, included ones that do not exist yet too.
+ *
+ * @param program path of git, beside which its system-wide configuration can lie
+ */
 export function configFiles(
   entries: readonly ConfigEntry[],
   at: { topLevel: string; gitDir: string; commonDir: string },
   home: string | undefined,
   xdg: string | undefined,
+  program = "/usr/bin/git",
 ): Set<string> {
   const files = new Set([
     `${at.commonDir}/config`,
     `${at.gitDir}/config.worktree`,
     "/etc/gitconfig",
+    // Where a git that lives elsewhere looks (Homebrew and others).
+    program.replace(/\/bin\/[^/]*$/, "/etc/gitconfig"),
   ]);
   if (home) files.add(`${home}/.gitconfig`);
   if (xdg || home) files.add(`${xdg || `${home}/.config`}/git/config`);

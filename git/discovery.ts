@@ -34,8 +34,10 @@ function upwards(path: string): string[] {
   return dirs;
 }
 
+/** `commondir` lets a directory keep its objects and refs elsewhere. */
 function looksBare(dir: string): boolean {
-  return exists(`${dir}/HEAD`) && exists(`${dir}/objects`) && exists(`${dir}/refs`);
+  return exists(`${dir}/HEAD`) &&
+    (exists(`${dir}/commondir`) || (exists(`${dir}/objects`) && exists(`${dir}/refs`)));
 }
 
 function exists(path: string): boolean {

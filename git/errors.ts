@@ -17,13 +17,17 @@ export type GitFailureKind =
 const MAX_DETAILS = 2_000;
 const MAX_COMMAND_WORD = 200;
 
+/** Controls, zero-width and bidirectional characters, and the invisible tag characters U+E0000 to U+E007F. */
+const UNSAFE =
+  // deno-lint-ignore no-control-regex
+  /[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\udb40[\udc00-\udc7f]/g;
+
 /** Makes a program's text safe to repeat: control, format and bidirectional characters are escaped. */
 export function printable(text: string, max = MAX_DETAILS): string {
   const cut = text.length > max ? text.slice(0, max) + "…" : text;
-  // deno-lint-ignore no-control-regex
   return cut.replace(
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"),
+    UNSAFE,
+    (c) => c.split("").map((u) => "\\u" + u.charCodeAt(0).toString(16).padStart(4, "0")).join(""),
   );
 }
 

@@ -1,3 +1,4 @@
+import { hasLinkedParts } from "./confinement.ts";
 import { GitError } from "./errors.ts";
 import { readHead } from "./head.ts";
 import { type Operation, readOperation } from "./in_progress.ts";
@@ -64,7 +65,7 @@ type Read = Pick<FleetState, "repo" | "status" | "submodulesRead">;
 
 async function readPlain(path: string, options: FleetStateOptions): Promise<Read | null> {
   const plain = plainRepository(path, options.signal);
-  if (plain === null) return null;
+  if (plain === null || (options.roots && hasLinkedParts(plain.repo.facts.gitDir))) return null;
   let status: Status;
   try {
     status = await readStatus(plain.repo, { env: plain.env }, () => {});

@@ -19,6 +19,8 @@ export interface IndexScan {
   /** Entries with the skip-worktree flag, and with assume-unchanged. */
   readonly skipWorktree: number;
   readonly assumeUnchanged: number;
+  /** Entries with one of these flags or both: changes to their files do not show. */
+  readonly hidden: number;
 }
 
 const MAX_GITLINKS = 1_000;
@@ -43,7 +45,7 @@ export async function scanIndex(repo: Repository): Promise<IndexScan> {
 }
 
 async function readIndex(repo: Repository): Promise<IndexScan> {
-  let entries = 0, skipWorktree = 0, assumeUnchanged = 0, gitlinksCut = false;
+  let entries = 0, skipWorktree = 0, assumeUnchanged = 0, hidden = 0, gitlinksCut = false;
   const gitlinks: Gitlink[] = [];
   const records = new NulRecords();
   await streamGit(
@@ -57,6 +59,7 @@ async function readIndex(repo: Repository): Promise<IndexScan> {
         entries++;
         if (tag === 0x53 || tag === 0x73) skipWorktree++;
         if (tag >= 0x61 && tag <= 0x7a) assumeUnchanged++;
+        if (tag === 0x53 || (tag >= 0x61 && tag <= 0x7a)) hidden++;
         if (record[2] === 0x31 && record[3] === 0x36) {
           if (gitlinks.length >= MAX_GITLINKS) gitlinksCut = true;
           else gitlinks.push(parseGitlink(record));
@@ -64,7 +67,7 @@ async function readIndex(repo: Repository): Promise<IndexScan> {
         return true;
       }),
   );
-  return { entries, gitlinks, gitlinksCut, skipWorktree, assumeUnchanged };
+  return { entries, gitlinks, gitlinksCut, skipWorktree, assumeUnchanged, hidden };
 }
 
 function parseGitlink(record: Uint8Array): Gitlink {
@@ -83,6 +86,9 @@ function indexKey(file: string): string | null {
     const tail = new Uint8Array(32);
     handle.seekSync(-32, Deno.SeekMode.End);
     handle.readSync(tail);
+    // Without a checksum (index.skipHash) a change within one tick of the clock would not show.
+    const unsealed = tail.subarray(12).every((byte) => byte === 0);
+    if (unsealed && (info.mtime?.getTime() ?? 0) > Date.now() - 50) return null;
     return `${info.dev}:${info.ino}:${info.size}:${info.mtime?.getTime()}:${tail.join(",")}`;
   } catch {
     return null;
@@ -91,6 +97,7 @@ function indexKey(file: string): string | null {
 
 const MAX_DEPTH = 8;
 const MAX_SUBMODULES = 200;
+const MAX_DRIVERS = 500;
 
 /** Overrides for the drivers that initialised submodules name in their own files. */
 export interface SubmoduleGuard {
@@ -117,8 +124,11 @@ export async function guardSubmodules(repo: Repository, depth = 0): Promise<Subm
     const inner = await guardSubmodules(sub, depth + 1);
     return { overrides: [...sub.overrides, ...inner.overrides], complete: inner.complete };
   }));
+  // The same key twice says the same: it is emptied or the user's own.
+  const unique = new Map(parts.flatMap((part) => part.overrides));
+  if (unique.size > MAX_DRIVERS) return { overrides: [], complete: false };
   return {
-    overrides: parts.flatMap((part) => part.overrides),
+    overrides: [...unique],
     complete: !scan.gitlinksCut && parts.every((part) => part.complete),
   };
 }
@@ -140,7 +150,7 @@ export async function openSubmodule(
     const real = Deno.realPathSync(path);
     // A link in the way would lead somewhere that this repository does not contain.
     if (real !== path && real !== `${Deno.realPathSync(top)}/${link.path}`) return "unreadable";
-    const sub = await openRepository(real, { signal: repo.signal });
+    const sub = await openRepository(real, { signal: repo.signal, roots: repo.roots });
     return sub.facts.topLevel === real ? sub : "unreadable";
   } catch {
     return "unreadable";

@@ -4,6 +4,7 @@ import { type GitOutput, type GitTarget, runGit, type RunOptions } from "./comma
 import { driverOverrides, GitConfig, parseConfigList, repositoryPrograms } from "./config.ts";
 import { configFiles, FileStamps } from "./config_stamp.ts";
 import { gitCapabilities } from "./capabilities.ts";
+import { checkRoots } from "./confinement.ts";
 import { discover } from "./discovery.ts";
 import { GitError, printable } from "./errors.ts";
 import { gitProgram } from "./program.ts";
@@ -45,6 +46,8 @@ export class Repository implements GitTarget {
     readonly facts: RepositoryFacts,
     overrides: readonly (readonly [string, string])[],
     readonly signal?: AbortSignal | undefined,
+    /** Canonical allowed roots that hold for its submodules too. */
+    readonly roots?: readonly string[] | null | undefined,
   ) {
     this.path = facts.topLevel ?? facts.gitDir;
     this.overrides = overrides;
@@ -71,7 +74,7 @@ export class Repository implements GitTarget {
   with(more: readonly (readonly [string, string])[]): Repository {
     return more.length === 0
       ? this
-      : new Repository(this.facts, [...this.overrides, ...more], this.signal);
+      : new Repository(this.facts, [...this.overrides, ...more], this.signal, this.roots);
   }
 
   /**
@@ -143,7 +146,7 @@ export async function openRepository(path: string, options: OpenOptions = {}): P
     if (opened.size > MAX_OPENED) opened.delete(opened.keys().next().value!);
   }
   if (options.roots) checkRoots(known.facts, options.roots);
-  return new Repository(known.facts, known.overrides, options.signal);
+  return new Repository(known.facts, known.overrides, options.signal, options.roots);
 }
 
 async function readFacts(path: string, signal: AbortSignal | undefined): Promise<Opened> {
@@ -164,9 +167,10 @@ async function readFacts(path: string, signal: AbortSignal | undefined): Promise
     runGit(target, ["config", "--list", "--show-scope", "--show-origin", "-z"], { signal }),
   ]);
   const entries = parseConfigList(list.stdout);
-  const { env } = gitProgram();
+  const { env, path: program } = gitProgram();
   const topLevel = basics.topLevel ?? basics.gitDir;
-  const files = configFiles(entries, { ...basics, topLevel }, env["HOME"], env["XDG_CONFIG_HOME"]);
+  const at = { ...basics, topLevel };
+  const files = configFiles(entries, at, env["HOME"], env["XDG_CONFIG_HOME"], program);
   files.add(`${basics.gitDir}/commondir`);
   // A `.git` that appears between the asked path and the top would be found first.
   for (let dir = path; dir.startsWith(topLevel); dir = dir.slice(0, dir.lastIndexOf("/"))) {
@@ -182,7 +186,7 @@ async function readFacts(path: string, signal: AbortSignal | undefined): Promise
     },
     overrides: driverOverrides(entries),
     stamps: new FileStamps(files, nowMs),
-    program: gitProgram().path,
+    program,
   };
 }
 
@@ -242,52 +246,4 @@ async function readBasics(
     bare,
     objectFormat: format === "sha256" ? "sha256" : "sha1",
   };
-}
-
-function checkRoots(facts: RepositoryFacts, roots: readonly string[]): void {
-  const inside = (path: string) =>
-    roots.some((root) => path === root || path.startsWith(root.endsWith("/") ? root : root + "/"));
-  const top = facts.topLevel;
-  // A root may be a subfolder of the repository; a work tree somewhere else (core.worktree) may not.
-  const aroundAsked = top === null || facts.askedPath === top ||
-    facts.askedPath.startsWith(top + "/");
-  if (!aroundAsked && !inside(top)) {
-    throw outsideRoots("its work tree lies outside (core.worktree)");
-  }
-  for (const alternate of alternates(facts.commonDir)) {
-    if (!inside(alternate)) {
-      throw outsideRoots("it borrows objects from outside (objects/info/alternates)");
-    }
-  }
-}
-
-function outsideRoots(why: string): CodedError {
-  return new CodedError(-32011, "Repository path is outside the MCP allowed roots", {
-    environmentVariable: "FLUXGIT_MCP_ALLOWED_ROOTS",
-    details: why,
-  });
-}
-
-/** Canonical object directories that the repository borrows from; those that do not resolve as written. */
-export function alternates(commonDir: string): string[] {
-  const file = `${commonDir}/objects/info/alternates`;
-  let text: string;
-  try {
-    // Not from a pipe, which would block the whole program.
-    text = Deno.statSync(file).isFile ? Deno.readTextFileSync(file) : "";
-  } catch {
-    return [];
-  }
-  return text.split("\n").filter((line) => line !== "" && !line.startsWith("#")).slice(0, 64).map(
-    (line) => {
-      const path = line.startsWith("/") || /^[A-Za-z]:/.test(line)
-        ? line
-        : `${commonDir}/objects/${line}`;
-      try {
-        return Deno.realPathSync(path);
-      } catch {
-        return path;
-      }
-    },
-  );
 }

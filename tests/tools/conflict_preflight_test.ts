@@ -405,8 +405,10 @@ Deno.test("the deadline of a forecast gives unknown, cancellation an error; the 
     },
     removeFolder: tempScratch.removeFolder,
   };
+  await box.git(path, "config", "--global", "merge.slow.driver", "exec sleep 5");
+  await box.write(path, { ".git/info/attributes": "* merge=slow\n" });
   const late = await previewMerge(await openRepository(path), main!, side!, scratch, {
-    deadlineMs: 0,
+    deadlineMs: 400,
   });
   assert.equal(late.status, "unknown");
   assert.equal(late.notes[0]!.code, "timed_out");

@@ -1,5 +1,6 @@
 import { readMoves } from "../../git/fleet_moves.ts";
 import { reflogKind, reflogSource } from "../../git/reflog.ts";
+import { hasLinkedParts } from "../../git/confinement.ts";
 import { acceptedPlainRepository } from "../../git/plain_repository.ts";
 import { openRepository } from "../../git/repository.ts";
 import { rewroteHistory } from "../../git/rewrites.ts";
@@ -34,8 +35,11 @@ export async function scanDigest(
   const outcomes = await runBounded(
     readable,
     async (target, signal) => {
-      const repo = await acceptedPlainRepository(target.repoPath, signal) ??
-        await openRepository(target.repoPath, { signal, roots: context.roots });
+      const plain = await acceptedPlainRepository(target.repoPath, signal);
+      const confined = plain && !(context.roots && hasLinkedParts(plain.facts.gitDir));
+      const repo = confined
+        ? plain
+        : await openRepository(target.repoPath, { signal, roots: context.roots });
       return { repo, ...await readMoves(repo, Math.ceil(sinceMs / 1000), signal) };
     },
     bounds,
