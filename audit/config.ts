@@ -131,7 +131,10 @@ export async function readPrivateKeyFile(path: string): Promise<Uint8Array> {
   }
 }
 
-/** The folders that a ledger writes to: what its worker needs permission for. */
+/**
+ * The folders that a ledger writes to: what its worker needs write permission for. It needs to read
+ * everywhere, because it looks for links on the whole way to them before each append.
+ */
 export function ledgerFolders(config: LedgerConfig): string[] {
   const { folder } = splitPath(config.path);
   return config.archive === null ? [folder] : [folder, config.archive];

@@ -65,7 +65,7 @@ export class FileLock {
   }
 
   async #wait(ms: number, toldMs: number): Promise<Deno.FsFile> {
-    const line = this.#line ?? this.#standInLine();
+    const line = this.#standing() ?? this.#standInLine();
     line.wanted = true;
     // The lock may come in the very turn in which the time runs out; then it is ours.
     if (!await within(line.got, ms) && !line.ours) {
@@ -78,19 +78,31 @@ export class FileLock {
     return line.file;
   }
 
+  /** The place in line that is held already, unless it is one for a file that is no longer there. */
+  #standing(): Line | null {
+    if (!this.#line) return null;
+    try {
+      checkSameFile(this.path, this.#line.file);
+    } catch {
+      this.close();
+      this.#line = null;
+    }
+    return this.#line;
+  }
+
   #standInLine(): Line {
     const { file } = openSafely(this.path, { write: true, create: true });
     const line: Line = { file, got: Promise.resolve(), wanted: true, ours: false };
     line.got = file.lock(true).then(
       () => {
-        this.#line = null;
+        if (this.#line === line) this.#line = null;
         line.ours = line.wanted;
         if (line.ours) return;
         release(file);
         this.onFree();
       },
       (error) => {
-        this.#line = null;
+        if (this.#line === line) this.#line = null;
         file.close();
         throw error;
       },

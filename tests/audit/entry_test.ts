@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { callEntry, type CallRecord, repoScope } from "../../audit/entry.ts";
 import { labelsOf } from "../../audit/labels.ts";
 import { parseJson } from "../../common/json.ts";
+import type { FinishedCall } from "../../protocol/types.ts";
 import { Place } from "./support.ts";
 
 function call(change: Partial<CallRecord> = {}): CallRecord {
@@ -32,6 +33,19 @@ Deno.test("a read call has all members of the contract, and only those", () => {
     summary: "read-only repo.status: success",
     sidecarReadOnly: true,
   });
+});
+
+Deno.test("what the protocol tells about a finished call can be recorded as it is", () => {
+  const finished: FinishedCall = {
+    name: "repo.refs",
+    args: undefined,
+    context: { era: { kind: "modern" }, agentId: "a", clientVersion: null },
+    outcome: { kind: "rpcError", code: -32602, message: "no" },
+    cancelled: false,
+    startedAtMs: 1,
+    durationMs: 2,
+  };
+  assert.equal(callEntry(finished).event_type, "write_block");
 });
 
 Deno.test("labels follow the tool and how the call ended", () => {

@@ -490,6 +490,19 @@ Deno.test("a lock file that is replaced while we wait for it protects nothing an
   await ledger.close();
 });
 
+Deno.test("waiting for a lock file that was taken away ends when a new one is there", async () => {
+  await using place = await Place.create();
+  const lock = `${place.ledger}.lock`;
+  await using holder = await LockHolder.start(lock);
+  const ledger = place.open({}, { lockWaitMs: 20 });
+  assert.equal((await ledger.append(entry(1))).written, false);
+  Deno.removeSync(lock);
+  assert.equal((await ledger.append(entry(2))).written, true, "the old lock is still held");
+  await holder.release();
+  await ledger.close();
+  assert.deepEqual(numbers(place), [1, 2]);
+});
+
 Deno.test("memory is bounded while nothing can be written, and what is dropped is counted", async () => {
   await using place = await Place.create();
   Deno.chmodSync(place.folder, 0o755);
