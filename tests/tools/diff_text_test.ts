@@ -576,3 +576,30 @@ Deno.test("bytes that are not UTF-8 in a file come as replacement characters wit
   const text = answers.map((answer) => answer.diff).join("");
   assert.equal([...text].filter((c) => c === "\uFFFD").length, 3_000 - 37);
 });
+
+Deno.test("another program's lock, and a loop of its writes, neither disturb a diff nor are disturbed by it", async () => {
+  await using box = await fresh();
+  const repo = await box.repo();
+  await box.commit(repo, "one", { a: "1\n", b: "1\n" });
+  await box.write(repo, { a: "2\n" });
+  await Deno.writeTextFile(`${repo}/.git/index.lock`, "");
+  const before = await hashTree(repo);
+  assert.equal((await data("diff.text", { repoPath: repo })).files.length, 1);
+  assert.equal(await hashTree(repo), before);
+  await Deno.remove(`${repo}/.git/index.lock`);
+  let writing = true;
+  const writer = (async () => {
+    for (let i = 0; i < 25; i++) {
+      await box.write(repo, { b: `${i}\n` });
+      await box.git(repo, "add", "b");
+    }
+    writing = false;
+  })();
+  let reads = 0;
+  while (writing) {
+    await data("diff.text", { repoPath: repo });
+    reads++;
+  }
+  await writer;
+  assert.ok(reads > 0);
+});

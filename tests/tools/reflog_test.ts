@@ -324,3 +324,17 @@ Deno.test("ids of 64 digits and bare repositories work; reading writes nothing",
   assert.deepEqual(bare.entries, []);
   assert.equal(bare.reflogEnabled, false);
 });
+
+Deno.test("resets to where HEAD already is are told as resets that rewrote nothing", async () => {
+  await using box = await fresh();
+  const repo = await box.repo();
+  await box.commit(repo, "one", { a: "1\n" });
+  for (let i = 0; i < 2; i++) await box.git(repo, "reset", "-q", "--hard", "HEAD");
+  const before = await hashTree(repo);
+  const { entries } = await data("repo.reflog", { repoPath: repo });
+  assert.deepEqual(entries.slice(0, 2).map((e: Entry) => [e.action, e.rewrote, e.canCompare]), [
+    ["reset", false, false],
+    ["reset", false, false],
+  ]);
+  assert.equal(await hashTree(repo), before, "a read makes no movement of its own");
+});

@@ -114,12 +114,14 @@ async function readFiles(
   if (summary.missing === null) {
     notes.push({
       code: "missing_objects",
-      message: "trees of this commit are not in this partial clone, so changed files are unknown",
+      message:
+        "trees or parents of this commit are not here (a partial clone or a damaged repository), so changed files are unknown",
     });
   } else if (summary.missing > 0) {
     notes.push({
       code: "missing_objects",
-      message: "content of some files is not in this partial clone: their counts are null",
+      message:
+        "content of some files is not here (a partial clone or a damaged repository): their counts are null",
       count: summary.missing,
     });
   }

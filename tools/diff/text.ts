@@ -241,14 +241,14 @@ function noteMissing(summary: DiffSummary | null, notes: Warning[]): void {
     notes.push({
       code: "missing_objects",
       message:
-        "trees are not in this partial clone; nothing can be compared and nothing is fetched",
+        "trees are not here (a partial clone or a damaged repository); nothing can be compared and nothing is fetched",
     });
     return;
   }
   notes.push({
     code: "missing_objects",
     message:
-      "content is not in this partial clone and nothing is fetched: those files have no counts and no text, and only exact renames are found",
+      "content is not here (a partial clone or a damaged repository) and nothing is fetched: those files have no counts and no text, and only exact renames are found",
     count: summary.missing,
   });
 }

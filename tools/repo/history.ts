@@ -137,7 +137,7 @@ const END_NOTES: Record<WalkEnd, Warning[]> = {
   missing_objects: [{
     code: "missing_objects",
     message:
-      "the walk stopped where objects of this partial clone are missing; older commits may match too",
+      "the walk stopped where objects are missing (a partial clone or a damaged repository); older commits may match too",
   }],
   timed_out: [{
     code: "timed_out",
