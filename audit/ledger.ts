@@ -22,7 +22,7 @@ import { type VerifyFailure, verifyLedger, verifySnapshot } from "./verify.ts";
 
 /** How the ledger tells people, and what tests put in place of the world. */
 export interface LedgerHooks {
-  /** One line for standard error, without prefix. */
+  /** Takes one line for standard error; it begins with the ledger's path. */
   readonly notice?: (text: string) => void;
   /** Wall clock, Unix milliseconds. */
   readonly now?: () => number;
@@ -209,7 +209,7 @@ export class Ledger {
   }
 
   #notice(text: string): void {
-    this.#hooks.notice?.(`audit ledger ${shown(this.#config.path)}: ${text}`);
+    this.#hooks.notice?.(`${shown(this.#config.path)}: ${text}`);
   }
 
   #lose(error: unknown): AppendResult {
