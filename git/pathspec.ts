@@ -35,7 +35,7 @@ export function pathspecs(paths: readonly LiteralPath[]): Pathspecs {
       throw new CodedError(-32602, "Invalid params", {
         details: `the path ${
           JSON.stringify(printable(path.path, 200))
-        } holds a line end, which git takes neither beside bytes that are not UTF-8 nor in a long list`,
+        } holds or ends in a line end, which git takes neither beside bytes that are not UTF-8 nor in a long list`,
       });
     }
     lines.set(path.bytes, at);
@@ -45,7 +45,7 @@ export function pathspecs(paths: readonly LiteralPath[]): Pathspecs {
   return { args: ["--"], stdin: lines };
 }
 
-/** False for a path that cannot stand on a line of its own. */
+/** False for a path that cannot stand on a line of its own (git also drops a CR before a line end). */
 export function fitsLines(path: LiteralPath): boolean {
-  return !path.bytes.includes(0x0a);
+  return !path.bytes.includes(0x0a) && path.bytes.at(-1) !== 0x0d;
 }

@@ -350,6 +350,10 @@ Deno.test("paths are literal and may be several; a name that is not UTF-8 is fou
   for (const path of ["../x", "d/../../x", "/etc/passwd", "a\0"]) {
     assert.equal((await refusal("diff.text", { repoPath: repo, path })).code, -32602, path);
   }
+  for (const odd of ["latin\xe9\nx", "latin\xe9\r"]) {
+    const error = await refusal("diff.text", { repoPath: repo, pathBytes: btoa(odd) });
+    assert.match(error.data.details, /line end/);
+  }
   const many = await refusal("diff.text", { repoPath: repo, paths: ["ab", "../x"] });
   assert.match(many.data.details, /paths\[1\]/);
 });
