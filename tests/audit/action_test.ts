@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
+import { serverCommand } from "../e2e/host.ts";
 import { readAction, runAction } from "./action_steps.ts";
 import { Place, PUBLIC_PEM, SEED } from "./support.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const action = readAction(`${ROOT}action.yml`);
 
-/** The program under test: `FLUXGIT_TEST_BINARY`, else a script that runs the same commands. */
+/** The program under test: `FLUXGIT_TEST_BINARY`, else a script that runs it from source. */
 function program(place: Place): string {
-  const binary = Deno.env.get("FLUXGIT_TEST_BINARY");
-  if (binary !== undefined) return binary;
-  return place.write(
-    "fluxgit-sidecar",
-    `#!/bin/sh\nexec '${Deno.execPath()}' run -q -A '${ROOT}tests/audit/commands_process.ts' "$@"\n`,
-    0o700,
-  );
+  const { command, args } = serverCommand();
+  if (args.length === 0) return command;
+  const quoted = [command, ...args].map((part) => `'${part}'`).join(" ");
+  return place.write("fluxgit-sidecar", `#!/bin/sh\nexec ${quoted} "$@"\n`, 0o700);
 }
 
 const ignore = Deno.build.os === "windows";

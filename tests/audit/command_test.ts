@@ -92,6 +92,19 @@ Deno.test("verify-audit reads the archive of its settings unless told otherwise"
   assert.notEqual(await verify([], { FLUXGIT_MCP_AUDIT_ARCHIVE: `${place.root}/none` }), "1");
 });
 
+Deno.test("a clock that ran backwards is told, and is no fault", async () => {
+  await using place = await Place.create();
+  const ledger = place.open();
+  for (const timestamp of [1_000, 5_000, 2_000, 4_999, 5_000, 6_000]) {
+    await ledger.append({ tool: "a", timestamp });
+  }
+  await ledger.close();
+  const ran = await runCommand(runVerify, [place.ledger, "--json"]);
+  assert.equal(ran.code, 0);
+  const { clockSteps } = JSON.parse(ran.out);
+  assert.deepEqual(clockSteps, { count: 2, firstSequence: 3, largestMs: 3_000 });
+});
+
 Deno.test("an absent ledger is an empty one, an absent folder is a failure", async () => {
   await using place = await Place.create();
   const empty = await runCommand(runVerify, [place.ledger]);
