@@ -280,6 +280,8 @@ async function runChild(
   try {
     child = new Deno.Command(path, {
       args: argv,
+      // Every path is absolute; the server's own directory may be gone, or hold a git of its own.
+      cwd: Deno.build.os === "windows" ? env["SystemRoot"] ?? "C:\\" : "/",
       clearEnv: true,
       env,
       stdin: options.stdin === undefined ? "null" : "piped",
