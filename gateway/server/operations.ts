@@ -1,7 +1,7 @@
 import type { Operation, OperationType } from "./types.ts";
 
 /** One file an operation; loaded when a proposal of that type is first looked at. */
-const LOADERS: Readonly<Record<OperationType, () => Promise<{ operation: Operation<never> }>>> = {
+const LOADERS: Readonly<Record<OperationType, () => Promise<{ operation: unknown }>>> = {
   merge: () => import("./executor/merge.ts"),
   rebase: () => import("./executor/rebase.ts"),
   discard: () => import("./executor/discard.ts"),
@@ -18,5 +18,5 @@ const LOADERS: Readonly<Record<OperationType, () => Promise<{ operation: Operati
 
 /** The operation of a type. */
 export async function loadOperation(type: OperationType): Promise<Operation> {
-  return (await LOADERS[type]()).operation as unknown as Operation;
+  return (await LOADERS[type]()).operation as Operation;
 }
