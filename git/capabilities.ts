@@ -28,9 +28,7 @@ let known: { program: string; promise: Promise<GitCapabilities> } | undefined;
 export function gitCapabilities(): Promise<GitCapabilities> {
   const program = gitProgram().path;
   if (known?.program === program) return known.promise;
-  // Not in the current directory, which may be gone.
-  const path = Deno.build.os === "windows" ? "." : "/";
-  const promise = runGit({ path, overrides: [] }, ["version"])
+  const promise = runGit({ path: ".", overrides: [] }, ["version"])
     .then((out) => parseCapabilities(decodeText(out.stdout)));
   // A failure is not remembered: git may be installed while the server runs.
   promise.catch(() => known = undefined);

@@ -40,21 +40,29 @@ export function gitProgram(): GitProgram {
   return chosen ??= chooseProgram(readVariable, Deno.build.os === "windows");
 }
 
-/** Pure but for file and permission look-ups; exported for tests with another platform. */
-export function chooseProgram(read: ReadVariable, windows: boolean): GitProgram {
+/**
+ * Pure but for file and permission look-ups; exported for tests with another platform.
+ *
+ * @param fixed places that are looked at before PATH
+ */
+export function chooseProgram(
+  read: ReadVariable,
+  windows: boolean,
+  fixed: readonly string[] = windows ? windowsPlaces(read) : FIXED_PLACES,
+): GitProgram {
   const env = childEnvironment(read, windows);
   const approvedEnv = approvedEnvironment(read, windows);
   const wanted = read("FLUXGIT_MCP_GIT_PATH");
   if (wanted !== undefined) {
-    const problem = unsuitable(wanted, windows, false);
+    const problem = unsuitable(wanted, windows, false, env["HOME"]);
     if (problem) {
       throw missing(`FLUXGIT_MCP_GIT_PATH ${JSON.stringify(wanted.slice(0, 200))} ${problem}`);
     }
     return { path: wanted, env, approvedEnv };
   }
   const reasons: string[] = [];
-  for (const candidate of candidates(read, windows)) {
-    const problem = unsuitable(candidate.path, windows, candidate.fromPath);
+  for (const candidate of candidates(read, windows, fixed)) {
+    const problem = unsuitable(candidate.path, windows, candidate.fromPath, env["HOME"]);
     if (!problem) return { path: candidate.path, env, approvedEnv };
     if (problem !== "does not exist") reasons.push(`${candidate.path} ${problem}`);
   }
@@ -65,22 +73,32 @@ export function chooseProgram(read: ReadVariable, windows: boolean): GitProgram 
   );
 }
 
-function candidates(read: ReadVariable, windows: boolean): { path: string; fromPath: boolean }[] {
+function windowsPlaces(read: ReadVariable): string[] {
+  return [read("ProgramFiles"), read("ProgramFiles(x86)")].flatMap((base) =>
+    base ? [`${base}\\Git\\cmd\\git.exe`, `${base}\\Git\\bin\\git.exe`] : []
+  );
+}
+
+function candidates(
+  read: ReadVariable,
+  windows: boolean,
+  fixed: readonly string[],
+): { path: string; fromPath: boolean }[] {
   const fromPath = absoluteEntries(read("PATH"), windows)
     .map((dir) => ({
       path: windows ? `${dir}\\git.exe` : `${dir.replace(/\/+$/, "")}/git`,
       fromPath: true,
     }));
-  const fixed = windows
-    ? [read("ProgramFiles"), read("ProgramFiles(x86)")].flatMap((base) =>
-      base ? [`${base}\\Git\\cmd\\git.exe`, `${base}\\Git\\bin\\git.exe`] : []
-    )
-    : FIXED_PLACES;
   return [...fixed.map((path) => ({ path, fromPath: false })), ...fromPath];
 }
 
 /** Says why a program may not be used, or null. The current directory is never trusted (`security.md` S-26). */
-function unsuitable(path: string, windows: boolean, fromPath: boolean): string | null {
+function unsuitable(
+  path: string,
+  windows: boolean,
+  fromPath: boolean,
+  home: string | undefined,
+): string | null {
   if (windows ? !/^(?:[A-Za-z]:[\\/]|\\\\)/.test(path) : !path.startsWith("/")) {
     return "is not an absolute path";
   }
@@ -99,17 +117,29 @@ function unsuitable(path: string, windows: boolean, fromPath: boolean): string |
   } catch (error) {
     return error instanceof Deno.errors.NotFound ? "does not exist" : "cannot be read";
   }
-  const here = safeCwd();
-  if (here !== null && here !== "/" && (isBelow(target, here) || isBelow(path, here))) {
+  const here = realPath(safeCwd());
+  const personal = realPath(home);
+  // Started from the home directory (or above it), a program below it is still the user's own.
+  const roomy = here === null || here === "/" ||
+    (personal !== null && (personal === here || isBelow(personal, here)));
+  if (!roomy && (isBelow(target, here) || isBelow(path, here))) {
     return "lies in the current directory";
   }
   const granted = Deno.permissions.querySync({ name: "run", command: path }).state === "granted";
   return granted ? null : "is not the git that this process was permitted to run";
 }
 
-function safeCwd(): string | null {
+function safeCwd(): string | undefined {
   try {
-    return Deno.realPathSync(Deno.cwd());
+    return Deno.cwd();
+  } catch {
+    return undefined;
+  }
+}
+
+function realPath(path: string | undefined): string | null {
+  try {
+    return path === undefined ? null : Deno.realPathSync(path);
   } catch {
     return null;
   }
