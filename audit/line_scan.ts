@@ -6,6 +6,8 @@
  * alone decides what is wrong. So a scanner that gives up too often costs time, never correctness.
  */
 
+import { CHAIN_MEMBERS } from "./constants.ts";
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
@@ -23,6 +25,9 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 const MAX_MEMBERS = 256;
+const CHAIN_KEY_LENGTHS = new Uint8Array(32);
+for (const key of CHAIN_MEMBERS) CHAIN_KEY_LENGTHS[key.length] = 1;
+CHAIN_KEY_LENGTHS["timestamp".length] = 1;
 const MAX_DEPTH = 16;
 
 /** Reads lines one after another; the fields describe the line of the last good {@link scan}. */
@@ -61,20 +66,26 @@ export class LineScanner {
     this.#reset(text);
     if (text.charCodeAt(start) !== OPEN_BRACE) return false;
     let at = start + 1;
-    let previousKey = "";
+    let [previousStart, previousEnd] = [0, 0];
     while (true) {
       if (this.count >= MAX_MEMBERS || text.charCodeAt(at) !== QUOTE) return false;
       const keyEnd = this.#plainKeyEnd(at + 1);
       if (keyEnd < 0 || text.charCodeAt(keyEnd + 1) !== COLON) return false;
-      const key = text.slice(at + 1, keyEnd);
-      if (this.count > 0 && !(previousKey < key)) return false;
-      previousKey = key;
+      if (this.count > 0 && !this.#inOrder(previousStart, previousEnd, at + 1, keyEnd)) {
+        return false;
+      }
+      previousStart = at + 1;
+      previousEnd = keyEnd;
       const valueStart = keyEnd + 2;
       const valueEnd = this.#value(valueStart, 1);
       if (valueEnd < 0 || valueEnd >= end) return false;
       this.starts[this.count] = at;
       this.ends[this.count] = valueEnd;
-      if (!this.#take(key, valueStart, valueEnd)) return false;
+      // Most keys are not even as long as one that is looked for.
+      if (
+        CHAIN_KEY_LENGTHS[keyEnd - at - 1] === 1 &&
+        !this.#take(text.slice(at + 1, keyEnd), valueStart, valueEnd)
+      ) return false;
       this.count++;
       const next = text.charCodeAt(valueEnd);
       if (next === CLOSE_BRACE) return valueEnd + 1 === end;
@@ -96,6 +107,17 @@ export class LineScanner {
     this.count = 0;
     this.entryHashAt = this.signatureAt = this.signatureKeyIdAt = -1;
     this.wide = false;
+  }
+
+  /** True when the first key sorts before the second; both are plain ASCII. */
+  #inOrder(aStart: number, aEnd: number, bStart: number, bEnd: number): boolean {
+    const text = this.#text;
+    const length = Math.min(aEnd - aStart, bEnd - bStart);
+    for (let at = 0; at < length; at++) {
+      const difference = text.charCodeAt(aStart + at) - text.charCodeAt(bStart + at);
+      if (difference !== 0) return difference < 0;
+    }
+    return aEnd - aStart < bEnd - bStart;
   }
 
   /** Keeps a chain member; false when it has a type that only the slow way deals with. */
@@ -232,14 +254,16 @@ export class LineScanner {
   #object(at: number, depth: number): number {
     const text = this.#text;
     if (text.charCodeAt(at) === CLOSE_BRACE) return at + 1;
-    let previousKey: string | null = null;
+    let [previousStart, previousEnd] = [-1, -1];
     while (true) {
       if (text.charCodeAt(at) !== QUOTE) return -1;
       const keyEnd = this.#plainKeyEnd(at + 1);
       if (keyEnd < 0 || text.charCodeAt(keyEnd + 1) !== COLON) return -1;
-      const key = text.slice(at + 1, keyEnd);
-      if (previousKey !== null && !(previousKey < key)) return -1;
-      previousKey = key;
+      if (previousStart >= 0 && !this.#inOrder(previousStart, previousEnd, at + 1, keyEnd)) {
+        return -1;
+      }
+      previousStart = at + 1;
+      previousEnd = keyEnd;
       const end = this.#value(keyEnd + 2, depth);
       if (end < 0) return -1;
       const next = text.charCodeAt(end);

@@ -52,7 +52,16 @@ export function ancestors(folder: string): string[] {
  */
 export function refuseLinkedFolder(folder: string): void {
   for (const part of ancestors(folder)) {
-    const info = Deno.lstatSync(part);
+    let info: Deno.FileInfo;
+    try {
+      info = Deno.lstatSync(part);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotCapable) || part === folder) throw error;
+      // Under permissions for single paths the folders above cannot be looked at; where the whole
+      // path leads can, and that shows the same.
+      if (Deno.realPathSync(folder) === folder) continue;
+      throw new LedgerError("io", `${shown(folder)} leads through a symbolic link`);
+    }
     if (info.isSymlink) throw new LedgerError("io", `${shown(part)} is a symbolic link`);
     if (!info.isDirectory) throw new LedgerError("io", `${shown(part)} is not a folder`);
   }

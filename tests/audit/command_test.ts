@@ -92,6 +92,21 @@ Deno.test("verify-audit reads the archive of its settings unless told otherwise"
   assert.notEqual(await verify([], { FLUXGIT_MCP_AUDIT_ARCHIVE: `${place.root}/none` }), "1");
 });
 
+Deno.test("verifying, exporting and taking the head change nothing, modes included", async () => {
+  await using place = await Place.create();
+  const archive = `${place.root}/archive`;
+  await place.fill(110, { bytes: 200_000, config: { archive } });
+  Deno.chmodSync(place.ledger, 0o644);
+  Deno.removeSync(`${place.ledger}.lock`);
+  const all = () => [...state(place.root), Deno.statSync(place.ledger).mode];
+  const before = all();
+  assert.equal((await runCommand(runVerify, [place.ledger, "--archive", archive])).code, 0);
+  assert.equal((await runCommand(runAudit, ["head", place.ledger])).code, 0);
+  const format = ["export", "--format", "csv", "--archive", archive];
+  assert.equal((await runCommand(runAudit, [...format, place.ledger])).code, 0);
+  assert.deepEqual(all(), before);
+});
+
 Deno.test("a clock that ran backwards is told, and is no fault", async () => {
   await using place = await Place.create();
   const ledger = place.open();
