@@ -2,6 +2,7 @@
 import type { AnyTool } from "../define.ts";
 
 export const LOADERS: Readonly<Record<string, () => Promise<{ default: AnyTool }>>> = {
+  "repo.brief": () => import("../../tools/repo/brief.ts"),
   "repo.scope": () => import("../../tools/repo/scope.ts"),
   "safety.timeline": () => import("../../tools/safety/timeline.ts"),
   "safety.eventDetails": () => import("../../tools/safety/event_details.ts"),
