@@ -103,12 +103,18 @@ async function one(
   call: DemoCall,
   number: number,
 ): Promise<[Cost, Cost]> {
-  const start = performance.now();
-  const result = await client.callTool({ name: call.tool, arguments: call.args });
-  const ms = performance.now() - start;
+  const ask = async () => {
+    const start = performance.now();
+    const result = await client.callTool({ name: call.tool, arguments: call.args });
+    return { result, ms: performance.now() - start };
+  };
+  const first = await ask();
+  // The first call of a tool loads its code; an agent's later calls do not wait for that.
+  const { result, ms } = await ask();
   const [block] = result.content as { text?: string }[];
   const text = block?.text ?? "";
   const answer: Cost = { count: 1, ms, tokens: countTokens(text) };
+  const cold = `    (${first.ms.toFixed(0)} ms the first time, when its code is loaded)`;
   const runs = await runPlain(repo, call.plain);
   const plain: Cost = {
     count: runs.length,
@@ -116,6 +122,7 @@ async function one(
     tokens: runs.reduce((sum, run) => sum + countTokens(run.text), 0),
   };
   print(costLine(`${number} ${call.tool}`, answer));
+  if (number === 1) print(cold);
   const payload = JSON.parse(text);
   const lines = payload.error
     ? [`error ${payload.error.code}: ${payload.error.message}`]

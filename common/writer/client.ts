@@ -172,9 +172,9 @@ function resolvePlaces(runDir: string | null, others: readonly string[]): Writer
 function startWorker(entry: string, places: WriterPlaces): Worker {
   // The bundler leaves worker addresses alone; this one is right from source (.ts) and compiled (.js).
   const url = new URL(`./${entry}${Deno.mainModule.slice(-3)}`, Deno.mainModule);
-  // Reading is not narrowed: the ledger looks at every folder above it for links.
+  // Reading is not narrowed further: the ledger looks at the folders above it for links.
   const permissions = {
-    read: true,
+    read: "inherit" as const,
     write: [places.runDir, ...places.others],
     env: false,
     net: false,

@@ -16,6 +16,7 @@ const HARMLESS = [
   ...["-c", "core.fsmonitor=false"],
   ...["-c", "core.hooksPath=/dev/null"],
   ...["-c", "diff.external="],
+  ...["-c", "diff.autoRefreshIndex=false"],
 ];
 
 async function git(repo: string, args: readonly string[]): Promise<PlainRun & { code: number }> {

@@ -149,7 +149,9 @@ function lifecycle(tool: AnyTool): JsonSchema {
     message: { type: "string" },
     data: { type: "object" },
   }, ["tool", "message", "data"]);
-  return { previewId: id, status, accepted: { const: true }, nextAction: next };
+  // Other agents at work in the repository, when detection finds any; it changes nothing else.
+  const otherAgents = { type: "object" };
+  return { previewId: id, status, accepted: { const: true }, nextAction: next, otherAgents };
 }
 
 function lifecycleVariants(tool: AnyTool): JsonSchema[] {

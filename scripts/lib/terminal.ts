@@ -20,6 +20,8 @@ export function writeWhole(
     try {
       at += to.writeSync(bytes.subarray(at));
     } catch (error) {
+      // Nobody reads any more (`| head`): there is nothing to tell, and nobody to tell it to.
+      if (error instanceof Deno.errors.BrokenPipe) return;
       if (!(error instanceof Deno.errors.WouldBlock)) throw error;
     }
   }

@@ -74,7 +74,11 @@ Deno.test({
       arguments: { repoPath: other },
     });
     assert(refused.error, "another repository is refused");
-    assert.equal(host.stderr, "");
+    await host.closeInput();
+    await host.ended();
+    assert.equal(host.stderr, "", "nothing was missing, and the ledger was written");
+    const ledger = await Deno.readTextFile(`${box.root}/run/audit/mcp.jsonl`);
+    assert.equal(ledger.split("\n").filter((line) => line.includes('"tool_call"')).length, 4);
   },
 });
 
