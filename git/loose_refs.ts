@@ -32,7 +32,7 @@ export function looseRefs(repo: Repository): LooseRefs {
         if (entry.isDirectory) {
           if (depth < MAX_DEPTH) walk(name, depth + 1);
           else complete = false;
-        } else if (!entry.name.endsWith(".lock")) {
+        } else if (!entry.name.endsWith(".lock") && !linksToFolder(repo, entry, name)) {
           if (names.size >= MAX_LOOSE) complete = false;
           else names.add(name);
         }
@@ -41,6 +41,16 @@ export function looseRefs(repo: Repository): LooseRefs {
   };
   for (const space of ["refs/heads", "refs/remotes", "refs/tags"]) walk(space, 0);
   return { names, complete };
+}
+
+/** Git lists what lies behind such a link; the link itself is no ref. */
+function linksToFolder(repo: Repository, entry: Deno.DirEntry, name: string): boolean {
+  if (!entry.isSymlink) return false;
+  try {
+    return Deno.statSync(`${repo.facts.commonDir}/${name}`).isDirectory;
+  } catch {
+    return false;
+  }
 }
 
 /** Broken refs among the names that git did not list. */

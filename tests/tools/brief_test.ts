@@ -226,6 +226,14 @@ Deno.test("repo.brief names what is unusual about a repository", async () => {
     ["side", `${repo}/.git`, repo],
   );
 
+  await box.git(box.root, "clone", "-q", "--bare", "repo", "bare.git");
+  await box.git(`${box.root}/bare.git`, "worktree", "add", "-q", `${box.root}/of-bare`, "main");
+  const ofBare = await brief(`${box.root}/of-bare`);
+  assert.deepEqual(
+    [ofBare.repository, ofBare.commonDir, ofBare.mainWorktree],
+    [["linked-worktree"], `${box.root}/bare.git`, null],
+  );
+
   await box.git(box.root, "clone", "-q", "--depth=1", `file://${repo}`, "shallow");
   assert.deepEqual(await unusual(`${box.root}/shallow`), ["shallow"]);
   await box.git(repo, "config", "uploadpack.allowFilter", "true");

@@ -142,7 +142,9 @@ Deno.test("repo.refs lists broken and dangling refs as broken and leaves the oth
     "zero": `${"0".repeat(40)}\n`,
     "--output=pwn": `${two}\n`,
     "main.lock": "",
+    "../other/behind-a-link": `${two}\n`,
   });
+  await Deno.symlink("../other", `${repo}/.git/refs/heads/linked`);
   const refs = await data(TOOL, { repoPath: repo });
   const broken = refs.refs.filter((ref: RefShown) => ref["broken"]).map((ref: RefShown) => ref.ref);
   assert.deepEqual(broken, [
@@ -165,8 +167,9 @@ Deno.test("repo.refs lists broken and dangling refs as broken and leaves the oth
   assert.equal(shown["refs/heads/--output=pwn"]!.oid, two);
   assert(refs.branches.includes("--output=pwn"));
   assert(!refs.branches.includes("origin/HEAD"));
-  assert.equal(refs.total, 16);
-  assert.equal(refs.refs.length, 16);
+  assert(refs.branches.includes("linked/behind-a-link"));
+  assert.equal(refs.total, 17);
+  assert.equal(refs.refs.length, 17);
 });
 
 Deno.test("repo.refs lists stashes with what they hold, and positions whatever the date settings", async () => {
