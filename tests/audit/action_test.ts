@@ -54,7 +54,7 @@ Deno.test({
   fn: async () => {
     await using place = await Place.create(true);
     const archive = `${place.root}/archive`;
-    await place.fill(120, { bytes: 200_000, config: { archive } });
+    await place.fillFiles(120, 15, { config: { archive } });
     Deno.chmodSync(archive, 0o755);
     const inputs = { binary: program(place), ledger: place.ledger };
     const alone = await runAction(action, inputs, place.root);

@@ -55,7 +55,7 @@ Deno.test("verify-audit says what it could not exclude, and nothing when all is 
 
 Deno.test("an expected head holds wherever it stands in the ledger", async () => {
   await using place = await Place.create();
-  await place.fill(110, { bytes: 200_000 });
+  await place.fillFiles(110, 20);
   const lines = place.lines(place.segments()[0]!).map((line) => JSON.parse(line));
   const check = (head: string) => runCommand(runVerify, [place.ledger, "--expect-head", head]);
   const first = lines[0];
@@ -77,7 +77,7 @@ Deno.test("an expected head holds wherever it stands in the ledger", async () =>
 Deno.test("verify-audit reads the archive of its settings unless told otherwise", async () => {
   await using place = await Place.create();
   const archive = `${place.root}/archive`;
-  await place.fill(120, { bytes: 200_000, config: { archive } });
+  await place.fillFiles(120, 15, { config: { archive } });
   const env = { FLUXGIT_MCP_AUDIT_ARCHIVE: archive };
   const verify = async (flags: string[], env = {}) => {
     const ran = await runCommand(runVerify, [place.ledger, ...flags], env);
@@ -95,7 +95,7 @@ Deno.test("verify-audit reads the archive of its settings unless told otherwise"
 Deno.test("verifying, exporting and taking the head change nothing, modes included", async () => {
   await using place = await Place.create();
   const archive = `${place.root}/archive`;
-  await place.fill(110, { bytes: 200_000, config: { archive } });
+  await place.fillFiles(110, 15, { config: { archive } });
   Deno.chmodSync(place.ledger, 0o644);
   Deno.removeSync(`${place.ledger}.lock`);
   const all = () => [...state(place.root), Deno.statSync(place.ledger).mode];

@@ -2,6 +2,7 @@
 
 import { openLedger, publicKeyPem, Signer } from "../../audit/mod.ts";
 import type { AppendResult, Ledger, LedgerConfig, LedgerHooks } from "../../audit/mod.ts";
+import { LedgerNames } from "../../audit/folder.ts";
 import { pkcs8Der } from "../../audit/pem.ts";
 import type { CommandIo } from "../../cli/audit_input.ts";
 
@@ -62,6 +63,34 @@ export class Place implements AsyncDisposable {
     const ledger = this.open(options.config);
     await appendMany(ledger, count, options);
     await ledger.close();
+  }
+
+  /**
+   * Appends numbered entries in files of `each`. A verifier takes segments of any size, so these need
+   * not be filled up to their limit as the writer does it.
+   */
+  async fillFiles(
+    count: number,
+    each: number,
+    options: { bytes?: number; config?: Partial<LedgerConfig>; from?: number } = {},
+  ): Promise<void> {
+    const from = options.from ?? 1;
+    for (let done = 0; done < count; done += each) {
+      if (done > 0) this.rotate();
+      await this.fill(Math.min(each, count - done), { ...options, from: from + done });
+    }
+  }
+
+  /** Makes the active file a segment. */
+  rotate(): void {
+    const lines = this.lines();
+    const [first, last] = [lines[0]!, lines.at(-1)!].map((line) => JSON.parse(line));
+    const name = new LedgerNames(this.ledger).segment(
+      first.sequence,
+      last.sequence,
+      first.segmentId,
+    );
+    Deno.renameSync(this.ledger, this.file(name));
   }
 
   file(name: string): string {

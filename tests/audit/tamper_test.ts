@@ -9,8 +9,8 @@ import { secondVerify } from "./second_verifier.ts";
 import * as support from "./support.ts";
 import { Place, runCommand, SEED } from "./support.ts";
 
-/** Entries so large that a file holds 27 of them: two rotated segments and an active file. */
-const BYTES = 150_000;
+/** Two rotated segments and an active file. */
+const IN_A_FILE = 27;
 const ENTRIES = 60;
 
 interface Case {
@@ -426,7 +426,7 @@ const CASES: Case[] = [
 
 Deno.test("the tamper matrix", async (t) => {
   await using original = await Place.create();
-  await original.fill(ENTRIES, { bytes: BYTES, config: { signSeed: SEED } });
+  await original.fillFiles(ENTRIES, IN_A_FILE, { bytes: 700, config: { signSeed: SEED } });
   const key = original.write("key.pub", support.PUBLIC_PEM);
   const newest = parseStrictJson(original.lines().at(-1)!) as Entry;
   const head = `${newest.sequence}:${newest.entryHash}`;
