@@ -4,7 +4,8 @@
  * commit, configuration included, and is refused (`security.md` S-10).
  */
 export type Discovery =
-  | { kind: "work-tree" | "none" }
+  /** `git-dir`: inside the `.git` folder of an ordinary repository. */
+  | { kind: "work-tree" | "git-dir" | "none" }
   | { kind: "bare" | "embedded"; directory: string };
 
 /** Walks up as git does: `.git` first at each level, then a directory that looks like a repository. */
@@ -13,8 +14,7 @@ export function discover(path: string): Discovery {
     if (exists(`${dir}/.git`)) return { kind: "work-tree" };
     if (looksBare(dir)) {
       const name = dir.slice(dir.lastIndexOf("/") + 1);
-      // Inside a normal `.git` (or one of its worktrees): git decides, and says it is no work tree.
-      if (name === ".git" || dir.includes("/.git/")) return { kind: "none" };
+      if (name === ".git" || dir.includes("/.git/")) return { kind: "git-dir" };
       const above = dir.slice(0, dir.lastIndexOf("/"));
       const embedded = upwards(above).some((parent) => exists(`${parent}/.git`));
       return { kind: embedded ? "embedded" : "bare", directory: dir };

@@ -158,6 +158,13 @@ async function readFacts(path: string, signal: AbortSignal | undefined): Promise
       "this is a bare repository inside another repository's work tree",
     );
   }
+  if (found.kind === "git-dir") {
+    throw new GitError(
+      "not_a_repository",
+      ["rev-parse", "--show-toplevel"],
+      "the path lies inside a git directory, not in a work tree",
+    );
+  }
   const target: GitTarget = { path, overrides: [], allowBare: found.kind === "bare" };
   const nowMs = Date.now();
   // The version check rides along with the first opening; later it is a settled promise.
