@@ -9,6 +9,7 @@ import { buildStory } from "../demo/story.ts";
 import { ROOT } from "../lib/deno.ts";
 import { plainGit } from "../lib/git.ts";
 import { print } from "../lib/terminal.ts";
+import { tenCommits } from "./repositories.ts";
 import { FROM_SOURCE, Server } from "./server.ts";
 import { countTokens } from "./tokens.ts";
 
@@ -68,6 +69,13 @@ export const ROWS: readonly Row[] = [
   { tool: "worktree.list", args: {}, plain: [["worktree", "list", "--porcelain"]] },
 ];
 
+/** The same on a busy working tree: ten commits, a hundred changed files. */
+export const BUSY_ROWS: readonly Row[] = [
+  ROWS[0]!,
+  { tool: "repo.status", args: {}, plain: [["status"]] },
+  { tool: "worktree.changes", args: {}, plain: [["status", "--porcelain"]] },
+];
+
 /** The counterexample: a pair picked by somebody who knows what to ask. */
 export const PICKED: readonly (readonly string[])[] = [
   ["status", "-sb"],
@@ -77,17 +85,19 @@ export const PICKED: readonly (readonly string[])[] = [
 /** Every file of the report but the README and the checksums: name to content. */
 export async function collect(): Promise<Map<string, string>> {
   await Deno.remove(FOLDER, { recursive: true }).catch(() => {});
-  await Deno.mkdir(FOLDER);
+  await Deno.mkdir(`${FOLDER}/run`, { recursive: true });
   try {
     const { repo } = await buildStory(FOLDER);
-    await Deno.mkdir(`${FOLDER}/run`);
+    const busy = await tenCommits(`${FOLDER}/busy`, 100, true);
     const files = new Map<string, string>();
     const server = new Server(FROM_SOURCE, `${FOLDER}/run`, NEUTRAL);
     await server.open();
-    for (const [i, row] of ROWS.entries()) {
-      const answer = await server.call(row.tool, { repoPath: repo, ...row.args });
-      files.set(`${number(i)}-${row.tool}.txt`, answer + "\n");
-      files.set(`${number(i)}-plain.txt`, await transcript(repo, row.plain));
+    for (const [group, path] of [["story", repo], ["busy", busy]] as const) {
+      for (const [i, row] of rowsOf(group).entries()) {
+        const answer = await server.call(row.tool, { repoPath: path, ...row.args });
+        files.set(`${name(group, i)}-${row.tool}.txt`, answer + "\n");
+        files.set(`${name(group, i)}-plain.txt`, await transcript(path, row.plain));
+      }
     }
     await server.close();
     files.set("picked.txt", await transcript(repo, PICKED));
@@ -97,50 +107,88 @@ export async function collect(): Promise<Map<string, string>> {
   }
 }
 
-/** The table and its explanation, from the files alone. */
-export function readme(files: ReadonlyMap<string, string>): string {
-  const tokens = (name: string) => countTokens((files.get(name) ?? "").trimEnd());
-  let ours = 0, theirs = 0, commands = 0;
-  const lines = ROWS.map((row, i) => {
-    const a = tokens(`${number(i)}-${row.tool}.txt`), b = tokens(`${number(i)}-plain.txt`);
-    ours += a;
-    theirs += b;
-    commands += row.plain.length;
-    const shown = row.plain.map((command) => `\`git ${command.join(" ")}\``).join(", ");
-    return `| \`${row.tool}\` | ${a} | ${b} | ${(b / a).toFixed(1)} | ${shown} |`;
-  });
-  const brief = tokens(`${number(0)}-repo.brief.txt`), picked = tokens("picked.txt");
+type Group = "story" | "busy";
+
+function rowsOf(group: Group): readonly Row[] {
+  return group === "story" ? ROWS : BUSY_ROWS;
+}
+
+function name(group: Group, i: number): string {
+  return `${group}-${String(i + 1).padStart(2, "0")}`;
+}
+
+/** The page, from the files alone. */
+export async function readme(files: ReadonlyMap<string, string>): Promise<string> {
+  const tokens = (file: string) => countTokens((files.get(file) ?? "").trimEnd());
+  const table = (group: Group) => {
+    let ours = 0, theirs = 0, commands = 0;
+    const lines = rowsOf(group).map((row, i) => {
+      const a = tokens(`${name(group, i)}-${row.tool}.txt`);
+      const b = tokens(`${name(group, i)}-plain.txt`);
+      ours += a;
+      theirs += b;
+      commands += row.plain.length;
+      const shown = row.plain.map((command) => `\`git ${command.join(" ")}\``).join(", ");
+      return `| \`${row.tool}\` | ${a} | ${b} | ${(b / a).toFixed(1)} | ${shown} |`;
+    });
+    const together = `| together | ${ours} | ${theirs} | ${(theirs / ours).toFixed(1)} |`;
+    return `| tool | tokens | plain git | ratio | the plain commands |
+| --- | --- | --- | --- | --- |
+${lines.join("\n")}
+${together} ${lines.length} calls, ${commands} commands |`;
+  };
+  const brief = tokens(`${name("story", 0)}-repo.brief.txt`), picked = tokens("picked.txt");
   const pair = PICKED.map((command) => `\`git ${command.join(" ")}\``).join(" and ");
-  return `# Tokens beside plain git
+  return await formatted(`# Tokens beside plain git
 
 Written by \`deno run -A scripts/bench/token_report.ts\`; do not edit. Tokens are counted with the
 o200k vocabulary over the text that a model reads: \`content[0].text\` of an answer, and commands with
 their outputs as a shell shows them. All texts are in [raw](raw), with [checksums](SHA256SUMS).
 
-The repository is the one of the demo, built by
-[scripts/demo/story.ts](../../scripts/demo/story.ts): the same commits in every run, 5 branches, a
-diverged feature branch, a stash, three changed files.
-
-| tool | tokens | plain git | ratio | the plain commands |
-| --- | --- | --- | --- | --- |
-${lines.join("\n")}
-| together | ${ours} | ${theirs} | ${
-    (theirs / ours).toFixed(1)
-  } | ${commands} commands, ${ROWS.length} calls |
-
 A ratio above 1 means that the answer is smaller than what it replaces; where it is below 1, plain git
-is. An answer also says what the text does not (object ids in full, what was cut, what is unknown), and
+is. An answer also says what such text does not: object ids in full, what was cut, what is unknown. And
 it is one turn of the model where the commands are several.
+
+## A small repository
+
+The one of the demo, built by [scripts/demo/story.ts](../../scripts/demo/story.ts), the same commits in
+every run: 5 branches, a diverged feature branch, a stash, three changed files.
+
+${table("story")}
+
+With so little to tell, single answers are often larger than single commands. What is smaller is the
+briefing that opens a session.
+
+## A busy working tree
+
+Ten commits and a hundred changed files, from
+[scripts/bench/repositories.ts](../../scripts/bench/repositories.ts). Answers are bounded, and say how
+much there is and how to go on.
+
+${table("busy")}
 
 ## The counterexample
 
-Whoever knows beforehand what to ask can ask for less. ${pair} together are ${picked} tokens
-([raw/picked.txt](raw/picked.txt)), against ${brief} of \`repo.brief\`: ${
-    picked < brief ? "the pair is smaller" : "even so the briefing is smaller"
-  }. It does not say how many stashes there are, whether an operation is in progress, what is unusual
-about the repository, or what was left out. And the list of tools itself costs tokens once a session:
-\`deno task bench --only tokens\` tells how many.
-`;
+Whoever knows beforehand what to ask can ask for less. ${pair} on the small repository together are
+${picked} tokens ([raw/picked.txt](raw/picked.txt)), against ${brief} of \`repo.brief\`. The pair does not
+say how many stashes there are, whether an operation is in progress, what is unusual about the
+repository, or what was left out; but where that is known, it is the cheaper way. And the list of tools
+itself costs tokens once a session: \`deno task bench --only tokens\` tells how many.
+`);
+}
+
+/** As `deno fmt` wants it, so that the gate has nothing to say. */
+async function formatted(markdown: string): Promise<string> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["fmt", "-q", "--ext", "md", "-"],
+    cwd: ROOT,
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(markdown));
+  await writer.close();
+  return new TextDecoder().decode((await child.output()).stdout);
 }
 
 /** SHA-256 of every file in the form of \`sha256sum\`. */
@@ -162,17 +210,14 @@ async function transcript(repo: string, commands: Row["plain"]): Promise<string>
   return parts.join("");
 }
 
-function number(i: number): string {
-  return String(i + 1).padStart(2, "0");
-}
-
 if (import.meta.main) {
   const files = await collect();
+  const page = await readme(files);
   const folder = `${ROOT}/${REPORT}`;
   await Deno.remove(`${folder}/raw`, { recursive: true }).catch(() => {});
   await Deno.mkdir(`${folder}/raw`, { recursive: true });
   for (const [name, text] of files) await Deno.writeTextFile(`${folder}/raw/${name}`, text);
   await Deno.writeTextFile(`${folder}/SHA256SUMS`, await checksums(files));
-  await Deno.writeTextFile(`${folder}/README.md`, readme(files));
-  print(readme(files));
+  await Deno.writeTextFile(`${folder}/README.md`, page);
+  print(page);
 }

@@ -16,7 +16,7 @@ async function published(): Promise<Map<string, string>> {
 Deno.test("the published token counts and checksums are those of the published texts", async () => {
   const files = await published();
   assert.equal(await Deno.readTextFile(`${folder}/SHA256SUMS`), await checksums(files));
-  assert.equal(await Deno.readTextFile(`${folder}/README.md`), readme(files));
+  assert.equal(await Deno.readTextFile(`${folder}/README.md`), await readme(files));
 });
 
 Deno.test("the published answers are what the tools answer today", async () => {
