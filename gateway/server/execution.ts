@@ -1,7 +1,8 @@
+import { openRepository } from "../../git/repository.ts";
 import { changedFacts, type InspectOptions, inspectProposal } from "./cards.ts";
 import type { ProposalRecord } from "./journal.ts";
 import { loadOperation } from "./operations.ts";
-import type { LedgerPort, PointRequest, RestorePort } from "./ports.ts";
+import type { HeldRepository, LedgerPort, MadePoint, PointRequest, RestorePort } from "./ports.ts";
 import type { Proposals } from "./proposals.ts";
 import type { ExecutionResult } from "./types.ts";
 
@@ -26,7 +27,12 @@ export async function execute(
   const claimed = parts.proposals.claim(record.previewId);
   let outcome: ExecutionResult & { ids?: Record<string, string | null> };
   try {
-    outcome = await parts.restore.locked(claimed.repoId, () => underLock(claimed, parts));
+    const repo = await openRepository(claimed.repoPath);
+    outcome = await parts.restore.locked(
+      repo,
+      claimed.repoId,
+      (held) => underLock(claimed, held, parts),
+    );
   } catch (error) {
     outcome = failed(`nothing was changed: ${messageOf(error)}`);
   }
@@ -48,9 +54,9 @@ export async function execute(
 
 async function underLock(
   record: ProposalRecord,
+  held: HeldRepository,
   parts: ExecutionParts,
 ): Promise<ExecutionResult & { ids?: Record<string, string | null> }> {
-  const { restore } = parts;
   const seen = await inspectProposal(record, record.overrides, parts.options);
   if (seen.digest !== record.digest) {
     return failed(
@@ -62,13 +68,12 @@ async function underLock(
     return failed(`nothing was changed: ${seen.inspection.blockers[0].message}`);
   }
   const request: PointRequest = {
-    repoId: record.repoId,
     operation: record.action.operationType,
     previewId: record.previewId,
     agentId: record.agentId,
   };
-  const before = await restore.fingerprint(seen.repo);
-  const point = await restore.make(seen.repo, request);
+  const before = await held.fingerprint();
+  const point = await held.make(request);
   // Making the point took time: the last look before the first write.
   const again = await inspectProposal(record, record.overrides, parts.options);
   if (again.digest !== record.digest) {
@@ -86,9 +91,9 @@ async function underLock(
     result = failed(messageOf(error));
   }
   if (result.status === "failed") {
-    return await afterFailure(result, before, point, seen.repo, restore);
+    return await afterFailure(result, before, point, held);
   }
-  await restore.settle(seen.repo, request, point, "completed").catch((error) =>
+  await held.settle(point, "completed").catch((error) =>
     parts.log(`the restore point's index was not brought up to date: ${messageOf(error)}`)
   );
   const notCovered = point.notCovered.length > 0
@@ -105,17 +110,18 @@ async function underLock(
 async function afterFailure(
   result: ExecutionResult,
   before: string,
-  point: Awaited<ReturnType<RestorePort["make"]>>,
-  repo: Parameters<RestorePort["make"]>[0],
-  restore: RestorePort,
+  point: MadePoint,
+  held: HeldRepository,
 ): Promise<ExecutionResult> {
   const members = { ...result.members, restorePointId: point.id };
   try {
-    if (await restore.fingerprint(repo) === before) {
+    let same = await held.fingerprint() === before;
+    if (same) {
+      await held.settle(point, "failed").catch(() => {});
       return { ...result, members: { ...members, repositoryUnchanged: true } };
     }
-    await restore.bringBack(repo, point);
-    const same = await restore.fingerprint(repo) === before;
+    await held.bringBack(point);
+    same = await held.fingerprint() === before;
     const tail = same
       ? "the repository was brought back to how it was"
       : "most of it was brought back; compare it with the restore point";

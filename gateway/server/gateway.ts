@@ -6,7 +6,7 @@ import { Journal } from "./journal.ts";
 import { ledgerPort } from "./ledger.ts";
 import { pageRoute } from "./page.ts";
 import type { Policy } from "./policy.ts";
-import type { RestorePort } from "./ports.ts";
+import type { LedgerPort, RestorePort } from "./ports.ts";
 import { Proposals } from "./proposals.ts";
 import { Refusal } from "./refusal.ts";
 import { agentRoute } from "./routes_agent.ts";
@@ -24,7 +24,10 @@ export interface GatewayOptions {
   readonly policy: Policy | null;
   readonly ledger: LedgerConfig | null;
   /** Made from the canonical run directory. */
-  readonly restore: (runDir: string) => RestoreRoom;
+  readonly restore: (
+    runDir: string,
+    parts: { readonly now: () => number; readonly log: (line: string) => void },
+  ) => RestoreRoom;
   readonly log: (line: string) => void;
   readonly now?: () => number;
 }
@@ -33,7 +36,7 @@ export interface GatewayOptions {
 export interface RestoreRoom {
   readonly port: RestorePort;
   readonly register: (path: string) => Promise<string>;
-  readonly route: (parts: { service: Service; events: Events }) => HumanParts["restoreRoute"];
+  readonly route: (parts: { events: Events; ledger: LedgerPort }) => HumanParts["restoreRoute"];
 }
 
 export interface Gateway {
@@ -91,7 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       result: "denied",
     });
   });
-  const room = options.restore(runDir);
+  const room = options.restore(runDir, { now, log: options.log });
   const service = new Service({
     proposals,
     policy: options.policy,
@@ -106,7 +109,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     auth,
     events,
     ledger,
-    restoreRoute: room.route({ service, events }),
+    restoreRoute: room.route({ events, ledger }),
   };
   const health = { service: "fluxgit-gateway", apiVersion: 1, attended: options.attended } as const;
   let authority = "";

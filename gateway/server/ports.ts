@@ -15,28 +15,30 @@ export interface MadePoint {
 }
 
 export interface PointRequest {
-  readonly repoId: string;
   readonly operation: string;
   readonly previewId: string | null;
   readonly agentId: string | null;
 }
 
-export interface RestorePort {
-  /** Runs `work` as the only one that changes this repository through any gateway. */
-  locked<T>(repoId: string, work: () => Promise<T>): Promise<T>;
+/** A repository that nobody else changes through any gateway while this is held. */
+export interface HeldRepository {
   /** Throws when a complete point cannot be made: then nothing may be executed. */
-  make(repo: Repository, request: PointRequest): Promise<MadePoint>;
+  make(request: PointRequest): Promise<MadePoint>;
   /** Brings the repository back to a point that was just made; throws when it cannot. */
-  bringBack(repo: Repository, point: MadePoint): Promise<void>;
-  /** Records what the operation led to (commit after, branch) for undo and the reference's file. */
-  settle(
-    repo: Repository,
-    request: PointRequest,
-    point: MadePoint,
-    outcome: "completed" | "failed",
-  ): Promise<void>;
+  bringBack(point: MadePoint): Promise<void>;
+  /** Records what the operation led to (commit after, refs) for undo and the reference's file. */
+  settle(point: MadePoint, outcome: "completed" | "failed"): Promise<void>;
   /** One text that is the same exactly when HEAD, refs, index and work tree are. */
-  fingerprint(repo: Repository): Promise<string>;
+  fingerprint(): Promise<string>;
+}
+
+export interface RestorePort {
+  /** Runs `work` under the repository's lock. Throws when it cannot be had in time. */
+  locked<T>(
+    repo: Repository,
+    repoId: string,
+    work: (held: HeldRepository) => Promise<T>,
+  ): Promise<T>;
 }
 
 /** A decision or outcome for the ledger; never holds paths, arguments or texts in clear. */
