@@ -8,7 +8,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { gates, json, judge, type Measurement, table } from "./bench/result.ts";
+import { gates, json, judge, legend, type Measurement, table } from "./bench/result.ts";
 import { type Bench, fleet, memory, reads, type Section, start, tokens } from "./bench/sections.ts";
 import { ROOT } from "./lib/deno.ts";
 import { print, say } from "./lib/terminal.ts";
@@ -46,7 +46,7 @@ async function main(): Promise<number> {
   }
   const gate = quick ? "tokens" : "all";
   const missed = rows.filter((row) => gates(row, gate) && judge(row) === "miss");
-  print(values.json === true ? json(rows, machine(quick)) : `\n${table(rows)}\n`);
+  print(values.json === true ? json(rows, machine(quick)) : `\n${table(rows)}\n\n${legend(rows)}`);
   if (compiled === null && names.includes("start")) {
     say("compiled start not measured: deno task compile --empty dist/empty");
   }

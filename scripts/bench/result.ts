@@ -63,6 +63,16 @@ export function table(rows: readonly Measurement[]): string {
   return [head, ...cells].map(line).join("\n");
 }
 
+/** What the column `base` stands for, one line for each kind. */
+export function legend(rows: readonly Measurement[]): string {
+  const names = new Set(rows.flatMap((row) => row.base === null ? [] : [row.base.name]));
+  const lines = [...names].map((name) => {
+    const [first, ...more] = rows.filter((row) => row.base?.name === name);
+    return `  ${first!.name}${more.length > 0 ? ` and ${more.length} more` : ""}: ${name}`;
+  });
+  return lines.length === 0 ? "" : `base:\n${lines.join("\n")}\n`;
+}
+
 /** The rows as JSON: numbers, not texts, with the verdict of each. */
 export function json(rows: readonly Measurement[], machine: Record<string, unknown>): string {
   const results = rows.map((row) => ({
