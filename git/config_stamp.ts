@@ -1,24 +1,24 @@
 import type { ConfigEntry } from "./config.ts";
 
 /**
- * Tells whether files that an answer was made from are still the same, by identity, size and times.
- * A file written just before it was read could change again within one tick of the clock: such a
- * stamp is never trusted.
+ * Tells whether files that an answer was made from are still the same, by identity, size and times. A
+ * modification time can be set back, the time of the last change of any kind cannot; but that one is
+ * told in whole seconds. So a stamp of files that changed within the last second is never trusted.
  */
 export class FileStamps {
   readonly #stamps: Map<string, string>;
   readonly #trusted: boolean;
 
-  /** @param paths absolute paths, whether they exist or not; @param nowMs wall clock */
+  /** @param paths absolute paths, whether they exist or not; @param nowMs wall clock before they were read */
   constructor(paths: Iterable<string>, nowMs: number) {
     this.#stamps = new Map();
-    let newest = 0;
+    let settled = true;
     for (const path of paths) {
-      const { text, changedMs } = stamp(path);
+      const { text, settledMs } = stamp(path);
       this.#stamps.set(path, text);
-      newest = Math.max(newest, changedMs);
+      settled &&= settledMs < nowMs;
     }
-    this.#trusted = newest < nowMs - 50;
+    this.#trusted = settled;
   }
 
   /** True when nothing changed since. About 5 microseconds a file. */
@@ -31,19 +31,30 @@ export class FileStamps {
   }
 }
 
-function stamp(path: string): { text: string; changedMs: number } {
+/** Milliseconds by which the clock of a file system may be behind the one of the program. */
+const TICK_MS = 50;
+
+/** When a file can have no later change with the same times: Unix milliseconds. */
+export function settledMs(info: Deno.FileInfo): number {
+  const changed = info.ctime?.getTime();
+  const second = changed === undefined || changed % 1000 !== 0 ? 0 : 1000;
+  return Math.max(info.mtime?.getTime() ?? 0, (changed ?? 0) + second) + TICK_MS;
+}
+
+function stamp(path: string): { text: string; settledMs: number } {
   try {
     const info = Deno.statSync(path);
     // A directory's times change with every lock file in it; only being another one counts.
-    if (info.isDirectory) return { text: `${info.dev}:${info.ino}:d:${info.uid}`, changedMs: 0 };
-    const mtime = info.mtime?.getTime() ?? 0;
-    const ctime = (info as { ctime?: Date | null }).ctime?.getTime() ?? 0;
+    if (info.isDirectory) return { text: `${info.dev}:${info.ino}:d:${info.uid}`, settledMs: 0 };
+    const mtime = info.mtime?.getTime() ?? 0, ctime = info.ctime?.getTime();
+    // Without a change time (Windows) the content has to tell.
+    const content = ctime === undefined && info.isFile ? Deno.readTextFileSync(path) : "";
     return {
-      text: `${info.dev}:${info.ino}:${info.size}:${mtime}:${ctime}:${info.uid}`,
-      changedMs: Math.max(mtime, ctime),
+      text: `${info.dev}:${info.ino}:${info.size}:${mtime}:${ctime}:${info.uid}:${content}`,
+      settledMs: settledMs(info),
     };
   } catch (error) {
-    return { text: error instanceof Error ? error.name : "unknown", changedMs: 0 };
+    return { text: error instanceof Error ? error.name : "unknown", settledMs: 0 };
   }
 }
 

@@ -1,5 +1,6 @@
 import { type DecodedPath, decodePath, NulRecords } from "../common/bytes.ts";
 import { streamGit } from "./command.ts";
+import { settledMs } from "./config_stamp.ts";
 import { openRepository, type Repository } from "./repository.ts";
 
 /** A submodule entry of the index. */
@@ -30,7 +31,7 @@ const scans = new Map<string, { key: string; scan: IndexScan }>();
 /**
  * Reads gitlinks and hidden flags off the index. The pass costs about as much as a third of a
  * `status`, so it is kept while the index file is the same (identity, size, times and the checksum
- * at its end).
+ * at its end) and was not written within the last second.
  */
 export async function scanIndex(repo: Repository): Promise<IndexScan> {
   const file = `${repo.facts.gitDir}/index`;
@@ -86,10 +87,10 @@ function indexKey(file: string): string | null {
     const tail = new Uint8Array(32);
     handle.seekSync(-32, Deno.SeekMode.End);
     handle.readSync(tail);
-    // Without a checksum (index.skipHash) a change within one tick of the clock would not show.
-    const unsealed = tail.subarray(12).every((byte) => byte === 0);
-    if (unsealed && (info.mtime?.getTime() ?? 0) > Date.now() - 50) return null;
-    return `${info.dev}:${info.ino}:${info.size}:${info.mtime?.getTime()}:${tail.join(",")}`;
+    // The checksum is not one that git verifies, so it does not stand alone.
+    if (settledMs(info) >= Date.now()) return null;
+    const { dev, ino, size, mtime, ctime } = info;
+    return `${dev}:${ino}:${size}:${mtime?.getTime()}:${ctime?.getTime()}:${tail.join(",")}`;
   } catch {
     return null;
   }

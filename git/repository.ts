@@ -14,6 +14,8 @@ export interface OpenOptions {
   readonly signal?: AbortSignal | undefined;
   /** Canonical allowed roots; null or absent means no restriction (`protocol.md` 9). */
   readonly roots?: readonly string[] | null | undefined;
+  /** Wall clock, Unix milliseconds; tests give one that is ahead, so that fresh files count as settled. */
+  readonly now?: () => number;
 }
 
 /** Facts that stay true while the configuration files keep their identity. Paths are absolute. */
@@ -140,7 +142,7 @@ export async function openRepository(path: string, options: OpenOptions = {}): P
   const program = gitProgram();
   let known = opened.get(path);
   if (!known || known.program !== program.path || !known.stamps.same()) {
-    known = await readFacts(path, options.signal);
+    known = await readFacts(path, options.signal, options.now?.() ?? Date.now());
     opened.delete(path);
     opened.set(path, known);
     if (opened.size > MAX_OPENED) opened.delete(opened.keys().next().value!);
@@ -149,7 +151,11 @@ export async function openRepository(path: string, options: OpenOptions = {}): P
   return new Repository(known.facts, known.overrides, options.signal, options.roots);
 }
 
-async function readFacts(path: string, signal: AbortSignal | undefined): Promise<Opened> {
+async function readFacts(
+  path: string,
+  signal: AbortSignal | undefined,
+  nowMs: number,
+): Promise<Opened> {
   const found = discover(path);
   if (found.kind === "embedded") {
     throw new GitError(
@@ -166,7 +172,6 @@ async function readFacts(path: string, signal: AbortSignal | undefined): Promise
     );
   }
   const target: GitTarget = { path, overrides: [], allowBare: found.kind === "bare" };
-  const nowMs = Date.now();
   // The version check rides along with the first opening; later it is a settled promise.
   const [, basics, list] = await settleAll([
     gitCapabilities(),
