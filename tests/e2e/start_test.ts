@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Sandbox } from "../fixtures/sandbox.ts";
-import { Host, serverCommand, serverEnv } from "./host.ts";
+import { BINARY, Host, serverCommand, serverEnv } from "./host.ts";
 
 /** Runs the program with arguments and no input. */
 async function run(box: Sandbox, args: string[], env: Record<string, string> = {}) {
@@ -57,4 +57,21 @@ Deno.test("the handshake answers the version asked for, and the newest of its er
   }
   assert.equal((await host.initialize("1999-01-01")).protocolVersion, "2025-11-25");
   assert.deepEqual((await host.request("ping")).result, {});
+});
+
+Deno.test({
+  name: "the compiled program keeps no code cache, which anybody could replace",
+  ignore: BINARY === null,
+  async fn() {
+    await using box = await Sandbox.create();
+    await Deno.mkdir(`${box.root}/tmp`);
+    for (let i = 0; i < 2; i++) {
+      await using host = new Host({ env: { ...serverEnv(box), TMPDIR: `${box.root}/tmp` } });
+      await host.initialize();
+      await host.request("tools/list");
+    }
+    const left: string[] = [];
+    for await (const { name } of Deno.readDir(`${box.root}/tmp`)) left.push(name);
+    assert.deepEqual(left, []);
+  },
 });
