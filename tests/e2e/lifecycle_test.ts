@@ -107,7 +107,7 @@ Deno.test("a cancelled call stops its git, is not answered, and the next call is
 });
 
 Deno.test("a host that stops reading ends the process quietly", async () => {
-  const { box, repo } = await repository();
+  const { box } = await repository();
   await using _box = box;
   await using host = new Host({ env: serverEnv(box) });
   await host.initialize();
