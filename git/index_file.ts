@@ -15,6 +15,8 @@ export interface IndexEntry {
   readonly assumeUnchanged: boolean;
   readonly skipWorktree: boolean;
   readonly intentToAdd: boolean;
+  /** When the file's data or mode changed last, as git noted it, Unix seconds. */
+  readonly changedSeconds: number;
 }
 
 /** What an index file needs besides itself. */
@@ -110,6 +112,7 @@ export function readIndexNeeds(
       assumeUnchanged: (flags & 0x8000) !== 0,
       skipWorktree: (more & 0x4000) !== 0,
       intentToAdd: (more & 0x2000) !== 0,
+      changedSeconds: view.getUint32(start),
     });
   }
   const remembered = new Set<string>();

@@ -103,7 +103,7 @@ export async function planRestore(
   const stack = target.stash !== null || stash !== null;
   const refs = planRefs(target.refs, refsNow, after?.refs ?? null, elsewhere, stack);
   const { capture, include, files } = await planTree(repo, hidden, target, after, refsNow, state);
-  const stashPlan = planStash(target.stash, stash);
+  const stashPlan = planStash(target.stash, stash, after?.stash ?? null);
   const now = { refs: refsNow, workTree: capture, index, stash, state };
   const stateChanges = changedState(state, target.state);
   const sameIndex = index === null || target.index === null

@@ -21,12 +21,14 @@ export async function moveRefs(repo: Repository, plan: RefPlan, reason: string):
   }
   for (const { name, to } of plan.symbolic) {
     const ref = argument(name);
-    if (to?.symref) await repo.run(["symbolic-ref", "-m", reason, ref, argument(to.symref)]);
-    else if (to) {
-      await repo.run(["update-ref", "--no-deref", "-m", reason, ref, to.oid], {
-        profile: "store",
-      });
-    } else await repo.run(["symbolic-ref", "--delete", ref]);
+    await repo.run(
+      to?.symref
+        ? ["symbolic-ref", "-m", reason, ref, argument(to.symref)]
+        : to
+        ? ["update-ref", "--no-deref", "-m", reason, ref, to.oid]
+        : ["symbolic-ref", "--delete", ref],
+      { profile: "store" },
+    );
   }
 }
 
@@ -49,7 +51,9 @@ export async function moveHead(
   reason: string,
 ): Promise<void> {
   if (head.ref !== null) {
-    await repo.run(["symbolic-ref", "-m", reason, "HEAD", argument(head.ref)]);
+    await repo.run(["symbolic-ref", "-m", reason, "HEAD", argument(head.ref)], {
+      profile: "store",
+    });
   } else if (head.oid !== null) {
     await repo.run(["update-ref", "--no-deref", "-m", reason, "HEAD", head.oid], {
       profile: "store",
@@ -113,10 +117,17 @@ export interface StashPlan {
   readonly newer: number;
 }
 
-/** Plans the stash: the point's entries, and above them what was stashed since. Null: it stays as it is. */
-export function planStash(target: Uint8Array | null, now: Uint8Array | null): StashPlan | null {
+/**
+ * Plans the stash: the point's entries, and above them what was stashed since, but for what the
+ * operation itself stashed (`after`). Null: it stays as it is.
+ */
+export function planStash(
+  target: Uint8Array | null,
+  now: Uint8Array | null,
+  after: Uint8Array | null,
+): StashPlan | null {
   const [wanted, present] = [parseStash(target), parseStash(now)];
-  const known = new Set(wanted.map((entry) => entry.oid));
+  const known = new Set([...wanted, ...parseStash(after)].map((entry) => entry.oid));
   const newer = present.filter((entry) => !known.has(entry.oid));
   const entries = [...wanted, ...newer];
   const same = entries.length === present.length &&

@@ -123,14 +123,15 @@ export async function takeAfterSnapshot(
   if (treeRead.status === "rejected") throw treeRead.reason;
   await holdObjects(hidden);
   const refs = refsRead.value, workTree = treeRead.value;
-  const [refsBlob, modesBlob] = await hidden.storeBlobs([
-    writeRefState(refs),
-    ...(workTree ? [writeModes(workTree.modes)] : []),
-  ]);
-  const entries = [`100644 blob ${refsBlob}\trefs\0`];
-  if (workTree) {
-    entries.push(`100644 blob ${modesBlob}\tmodes\0`, `040000 tree ${workTree.tree}\tworktree\0`);
-  }
+  const stash = readStashLog(repo);
+  const parts: { name: string; content: Uint8Array }[] = [
+    { name: "refs", content: writeRefState(refs) },
+    ...(workTree ? [{ name: "modes", content: writeModes(workTree.modes) }] : []),
+    ...(stash === null ? [] : [{ name: "stash", content: stash }]),
+  ];
+  const blobs = await hidden.storeBlobs(parts.map((part) => part.content));
+  const entries = parts.map(({ name }, i) => `100644 blob ${blobs[i]}\t${name}\0`);
+  if (workTree) entries.push(`040000 tree ${workTree.tree}\tworktree\0`);
   return { root: await makeTree(hidden, entries), refs };
 }
 

@@ -1,4 +1,5 @@
 import { GitError } from "../git/errors.ts";
+import { readIndexNeeds } from "../git/index_file.ts";
 import type { Repository } from "../git/repository.ts";
 import { readPrivateFile, writePrivateFile } from "../common/private_file.ts";
 import { reasonOf, RestoreError } from "./errors.ts";
@@ -102,7 +103,8 @@ async function capture(
     if (isRefused(name)) refused.push(name);
     else take.add(name);
   }
-  const seen = lookAt(repo, take, options.maxBytes ?? RESTORE_LIMITS.copiedBytes);
+  const recent = cold ? [] : changedLately(hidden);
+  const seen = lookAt(repo, take, recent, options.maxBytes ?? RESTORE_LIMITS.copiedBytes);
   const nextModes = new Map(cold ? [] : modes);
   for (const name of drop) nextModes.delete(name);
   for (const [name, mode] of seen.modes) {
@@ -110,8 +112,9 @@ async function capture(
     else nextModes.set(name, mode);
   }
   // Before the index: names that it calls clean must have their modes on disk.
-  if (cold || seen.modes.size > 0 || drop.size > 0) {
-    writePrivateFile(modesPath(hidden), writeModes(nextModes));
+  const text = writeModes(nextModes);
+  if (modes === null || cold || !equal(text, writeModes(modes))) {
+    writePrivateFile(modesPath(hidden), text);
   }
   if (drop.size > 0) {
     await hidden.run(["update-index", "--force-remove", "-z", "--stdin"], {
@@ -221,15 +224,21 @@ class Places {
 
 function lookAt(
   repo: Repository,
-  names: Iterable<string>,
+  names: ReadonlySet<string>,
+  recent: readonly string[],
   maxBytes: number,
 ): { files: number; bytes: number; modes: Map<string, number | null> } {
   const modes = new Map<string, number | null>();
   let files = 0, bytes = 0;
-  for (const name of names) {
+  const see = (name: string) => {
     const path = openable(name);
     const info = path === null ? null : look(`${repo.facts.topLevel}/${path}`);
     modes.set(name, info?.isFile ? unusualMode(info.mode) : null);
+    return info;
+  };
+  for (const name of recent) if (!names.has(name)) see(name);
+  for (const name of names) {
+    const info = see(name);
     if (!info || info.isDirectory) continue;
     files++;
     bytes += info.size;
@@ -244,6 +253,20 @@ function lookAt(
     }
   }
   return { files, bytes, modes };
+}
+
+/**
+ * Entries of the private index whose files changed about when it was written. Git compares whole
+ * seconds, so a change of permission bits within the same one shows in nothing but the bits.
+ */
+function changedLately(hidden: HiddenRepository): string[] {
+  const bytes = Deno.readFileSync(hidden.indexPath);
+  const written = (Deno.statSync(hidden.indexPath).mtime?.getTime() ?? 0) / 1_000;
+  const names: string[] = [];
+  readIndexNeeds(bytes, hidden.repo.facts.objectFormat === "sha256" ? 32 : 20, (entry) => {
+    if (entry.changedSeconds >= written - 2) names.push(toRaw(entry.path));
+  });
+  return names;
 }
 
 /** Permission bits that git would not bring back; null for the two that it does. */
@@ -317,6 +340,10 @@ function cannotMake(error: unknown): RestoreError {
   return error instanceof RestoreError
     ? error
     : new RestoreError("cannot_make", `the work tree cannot be copied: ${reasonOf(error)}`);
+}
+
+function equal(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
 function look(path: string): Deno.FileInfo | null {
