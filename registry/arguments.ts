@@ -210,6 +210,7 @@ function isType(type: string, value: unknown): boolean {
     case "null":
       return value === null;
     default:
+      // deno-lint-ignore valid-typeof
       return typeof value === type;
   }
 }

@@ -4,6 +4,7 @@
  */
 import { generateCatalog } from "./generate/catalog.ts";
 import { generateReference } from "./generate/reference.ts";
+import { say } from "./lib/terminal.ts";
 
 const check = Deno.args.includes("--check");
 const root = new URL("..", import.meta.url);
@@ -18,9 +19,9 @@ for (const { path, text } of files) {
     await Deno.mkdir(new URL(".", url), { recursive: true });
     await Deno.writeTextFile(url, text);
   }
-  console.error(`${check ? "out of date" : "written"}: ${path}`);
+  say(`${check ? "out of date" : "written"}: ${path}`);
 }
 if (check && stale > 0) {
-  console.error("run: deno task generate");
+  say("run: deno task generate");
   Deno.exit(1);
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { KNOWN_KEYWORDS } from "../../registry/arguments.ts";
 import type { AnyTool, JsonSchema } from "../../registry/define.ts";
+import { say } from "../lib/terminal.ts";
 import { TOOL_ORDER } from "./order.ts";
 
 export interface GeneratedFile {
@@ -20,7 +21,7 @@ export async function loadTools(root: URL): Promise<LoadedTool[]> {
   for (const file of await toolFiles(root, "tools")) {
     const module = await import(new URL(file, root).href).catch((error) => {
       if (!Deno.args.includes("--lenient")) throw error;
-      console.error(
+      say(
         `left out: ${file}: ${error instanceof Error ? error.message.split("\n")[0] : error}`,
       );
       return {};
