@@ -23,7 +23,7 @@ async function runSuite(version: string, baseline: string, args: string[]) {
     const child = new Deno.Command(Deno.execPath(), {
       // Its own lock file: the suites are no part of the program, nor of its other tests. It holds
       // get-intrinsic at 1.3.0 on purpose: 1.3.1 brings packages whose `require` form is an ES module,
-      // and while it loads those Deno 2.9.6 stops for good about once in a hundred runs.
+      // and while it loads those Deno 2.9.6 stops for good now and then.
       args: [
         ...["run", "-q", "-A", "--no-config", `--lock=${here("deno.lock")}`, "--frozen"],
         ...[`npm:@modelcontextprotocol/conformance@${version}`, "server", "--url", bridge.url],
