@@ -71,6 +71,15 @@ export async function serve(): Promise<number> {
     log: complain,
   });
   const stop = () => server.stop();
+  // One tool's forgotten promise must not take the other calls with it.
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    complain(
+      `a fault was passed over: ${
+        event.reason instanceof Error ? event.reason.message : String(event.reason)
+      }`,
+    );
+  });
   const signals: Deno.Signal[] = Deno.build.os === "windows"
     ? ["SIGINT", "SIGBREAK"]
     : ["SIGINT", "SIGTERM", "SIGHUP"];
