@@ -69,7 +69,9 @@ Deno.test("what is no repository is told in git's words, and nothing is created"
   const repo = await box.repo();
   await Deno.mkdir(`${box.root}/.ssh`);
   const before = await hashTree(box.root);
-  for (const path of [`${box.root}/.ssh`, `${box.root}/none`, "/", `${repo}/.git`, `${repo}/.git/refs`]) {
+  for (
+    const path of [`${box.root}/.ssh`, `${box.root}/none`, "/", `${repo}/.git`, `${repo}/.git/refs`]
+  ) {
     await assert.rejects(openRepository(path), { kind: "not_a_repository" }, path);
   }
   assert.equal(await hashTree(box.root), before);
