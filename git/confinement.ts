@@ -1,6 +1,6 @@
 import { isInside } from "../common/allowed_roots.ts";
 import { CodedError } from "../common/errors.ts";
-import type { RepositoryFacts } from "./repository.ts";
+import type { RepositoryFacts } from "./repository_facts.ts";
 
 /**
  * Keeps a repository inside the allowed roots (`security.md` S-13, S-22). Whoever may write below a root could

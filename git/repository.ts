@@ -8,6 +8,7 @@ import { checkRoots } from "./confinement.ts";
 import { discover } from "./discovery.ts";
 import { GitError, printable } from "./errors.ts";
 import { gitProgram } from "./program.ts";
+import type { RepositoryFacts } from "./repository_facts.ts";
 
 /** What the facts of an opened repository depend on besides the repository. */
 export interface OpenOptions {
@@ -16,22 +17,6 @@ export interface OpenOptions {
   readonly roots?: readonly string[] | null | undefined;
   /** Wall clock, Unix milliseconds; tests give one that is ahead, so that fresh files count as settled. */
   readonly now?: () => number;
-}
-
-/** Facts that stay true while the configuration files keep their identity. Paths are absolute. */
-export interface RepositoryFacts {
-  /** The canonical path that was asked for. */
-  readonly askedPath: string;
-  /** Top of the work tree; null in a bare repository. */
-  readonly topLevel: string | null;
-  readonly gitDir: string;
-  /** Equal to `gitDir` but in a linked worktree. */
-  readonly commonDir: string;
-  readonly bare: boolean;
-  readonly objectFormat: "sha1" | "sha256";
-  readonly config: GitConfig;
-  /** Configuration keys of the repository's own scope that name programs; none is run on a read. */
-  readonly programs: readonly string[];
 }
 
 /**

@@ -19,7 +19,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "restore",
     "presence",
     "semantic",
-    "gateway/bridge.ts",
+    "gateway/bridge",
     "common",
   ],
   git: ["common"],
@@ -27,7 +27,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   presence: ["git", "common"],
   audit: ["common"],
   semantic: ["common"],
-  "gateway/bridge.ts": ["common"],
+  "gateway/bridge": ["common"],
   "gateway/server": ["git", "audit", "presence", "restore", "common"],
   toolhub: ["protocol", "registry", "git", "audit", "common"],
   common: [],
@@ -41,9 +41,8 @@ export function roomOf(file: string): string | null {
   if (file === "main.ts") return "main";
   const [first = "", second = ""] = file.split("/");
   if (WORKSHOPS.has(first)) return first;
-  if (first === "gateway") {
-    return second === "bridge.ts" ? "gateway/bridge.ts" : `gateway/${second}`;
-  }
+  // The bridge is a file, or a folder of the same name.
+  if (first === "gateway") return `gateway/${second.replace(/\.ts$/, "")}`;
   return first;
 }
 

@@ -48,6 +48,7 @@ Deno.test("tools reach the registry only through define.ts, and the gateway only
   const faults = checkRooms(graph({
     "tools/repo/a.ts": ["registry/define.ts", "registry/table.ts", "gateway/bridge.ts"],
     "tools/repo/b.ts": ["gateway/server/routes.ts"],
+    "tools/repo/c.ts": ["gateway/bridge/http.ts"],
     "registry/define.ts": ["tools/repo/a.ts", "registry/table.ts"],
   }));
   assert.deepEqual(faults.map((fault) => fault.split(":")[0]), [
