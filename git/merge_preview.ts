@@ -163,7 +163,7 @@ async function mergeIn(
     ours,
     theirs,
   ];
-  const end = await streamGit(repo, args, {
+  const end = await streamGit(repo.with(THROW_AWAY), args, {
     signal: repo.signal,
     okCodes: [0, 1],
     ...deadline(options),
@@ -185,6 +185,12 @@ async function mergeIn(
     }],
   };
 }
+
+/** Objects that nobody keeps need not reach the disk. */
+const THROW_AWAY: readonly (readonly [string, string])[] = [
+  ["core.fsync", "none"],
+  ["core.looseCompression", "0"],
+];
 
 function deadline(options: MergePreviewOptions): { deadlineMs?: number } {
   return options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs };
