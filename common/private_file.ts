@@ -37,9 +37,14 @@ export function makePrivateFolder(base: string, ...names: string[]): string {
 /**
  * Reads a private file; null when it does not exist.
  *
- * @throws {PrivateFileError} a link, not a regular file, or larger than `maxBytes`
+ * @param problem what is wrong with the file that was opened, as a clause; null when nothing is
+ * @throws {PrivateFileError} a link, not a regular file, larger than `maxBytes`, or with a `problem`
  */
-export function readPrivateFile(path: string, maxBytes: number): Uint8Array | null {
+export function readPrivateFile(
+  path: string,
+  maxBytes: number,
+  problem: (info: Deno.FileInfo) => string | null = () => null,
+): Uint8Array | null {
   let named: Deno.FileInfo;
   try {
     named = Deno.lstatSync(path);
@@ -60,6 +65,8 @@ export function readPrivateFile(path: string, maxBytes: number): Uint8Array | nu
       `${JSON.stringify(path)} was replaced while it was opened; try again`,
     );
   }
+  const wrong = problem(info);
+  if (wrong !== null) throw new PrivateFileError(`${JSON.stringify(path)} ${wrong}`);
   if (info.size > maxBytes) {
     throw new PrivateFileError(
       `${JSON.stringify(path)} has ${info.size} bytes, more than the ${maxBytes} that are read`,

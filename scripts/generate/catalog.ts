@@ -143,7 +143,7 @@ function lifecycle(tool: AnyTool): JsonSchema {
   const status = { type: "string", pattern: "^[a-z][a-z0-9_-]{0,63}$" };
   if (tool.name === "operation.cancel") return { previewId: id, status };
   if (tool.name === "operation.status") {
-    return { previewId: id, terminal: { type: "boolean" }, ok: { type: "boolean" } };
+    return { previewId: id, status, terminal: { type: "boolean" }, ok: { type: "boolean" } };
   }
   const next = objectOf({
     tool: { const: "operation.status" },

@@ -88,7 +88,7 @@ Deno.test("an address that is unusable, out of reach or not connected to is told
   assert.ok(!unusable.data.reason.includes("localhost"));
   const configured = await ask("http://127.0.0.1:1/");
   assert.equal(configured.code, 10003);
-  assert.match(configured.data.reason, /127\.0\.0\.1:1\b.*nothing was sent/);
+  assert.match(configured.data.reason, /127\.0\.0\.1:1\b.*nothing listens there/);
 });
 
 Deno.test({

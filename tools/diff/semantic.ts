@@ -1,8 +1,9 @@
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
-import { nullableString } from "../shapes.ts";
-import { semanticInput, semanticUnsupported, textDiffArguments } from "./semantic_support.ts";
+import { warningsMember } from "../open.ts";
+import { nullableString, warnings } from "../shapes.ts";
+import { ENGINE, semanticDiff, semanticInput, textDiffArguments } from "./semantic_support.ts";
 
-/** diff.semantic: `read-tools.md` 15. Files are described for the engine that is to come. */
+/** diff.semantic: `read-tools.md` 15. The engine is the gateway's. */
 export default defineTool({
   name: "diff.semantic",
   title: "Semantic diff",
@@ -39,10 +40,19 @@ export default defineTool({
         })),
         changedFiles: z.int().min(0),
         filesTruncated: z.boolean(),
+        warnings: warnings(z),
       }),
     ]),
   async run(args, context) {
-    const { reason, textDiffArguments } = await semanticUnsupported(args, context);
-    return { data: { supported: false, fallback: "diff.text", reason, textDiffArguments } };
+    const diff = await semanticDiff(args, context);
+    if (!diff.supported) {
+      const { supported, reason, textDiffArguments } = diff;
+      return { data: { supported, fallback: "diff.text", reason, textDiffArguments } };
+    }
+    const { warnings, supported, ...rest } = diff;
+    return {
+      source: "fluxgit-gateway",
+      data: { supported, engine: ENGINE, ...rest, ...warningsMember(warnings) },
+    };
   },
 });

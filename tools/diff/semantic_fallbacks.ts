@@ -1,6 +1,7 @@
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
-import { nullableString } from "../shapes.ts";
-import { semanticInput, semanticUnsupported } from "./semantic_support.ts";
+import { warningsMember } from "../open.ts";
+import { nullableString, warnings } from "../shapes.ts";
+import { ENGINE, semanticDiff, semanticInput } from "./semantic_support.ts";
 
 /** diff.semanticFallbacks: `read-tools.md` 16. */
 export default defineTool({
@@ -27,19 +28,29 @@ export default defineTool({
       engine: z.string().optional(),
       analyzedFiles: z.int().min(0).optional(),
       filesTruncated: z.boolean().optional(),
+      warnings: warnings(z),
     }),
   async run(args, context) {
-    const { reason, path } = await semanticUnsupported(args, context);
+    const diff = await semanticDiff(args, context);
+    const record = (reason: string, path: string | null) => ({
+      from: "diff.semantic",
+      to: "diff.text",
+      supported: false,
+      reason,
+      repoPath: args.repoPath,
+      path,
+    });
+    if (!diff.supported) return { data: { fallbacks: [record(diff.reason, diff.path)] } };
     return {
+      source: "fluxgit-gateway",
       data: {
-        fallbacks: [{
-          from: "diff.semantic",
-          to: "diff.text",
-          supported: false,
-          reason,
-          repoPath: args.repoPath,
-          path,
-        }],
+        fallbacks: diff.files.flatMap((file) =>
+          file.fallbackToText ? [record(file.reason, file.path)] : []
+        ),
+        engine: ENGINE,
+        analyzedFiles: diff.changedFiles,
+        filesTruncated: diff.filesTruncated,
+        ...warningsMember(diff.warnings),
       },
     };
   },

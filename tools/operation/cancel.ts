@@ -1,5 +1,5 @@
+import { cancelProposal } from "../../gateway/bridge.ts";
 import { defineTool } from "../../registry/define.ts";
-import { handshake } from "./handshake.ts";
 import { id, relayed } from "./shapes.ts";
 
 /** operation.cancel: `operations.md` 7. */
@@ -20,6 +20,5 @@ export default defineTool({
   },
   input: (z) => ({ previewId: id(z) }),
   output: relayed,
-  run: (args, context) =>
-    handshake("operation.cancel", { kind: "cancel", previewId: args.previewId }, context),
+  run: (args, context) => cancelProposal("operation.cancel", args.previewId, context),
 });

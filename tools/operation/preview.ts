@@ -1,3 +1,4 @@
+import { propose } from "../../gateway/bridge.ts";
 import {
   type AnyTool,
   type Args,
@@ -8,7 +9,6 @@ import {
   type ToolContext,
   type Z,
 } from "../../registry/define.ts";
-import { handshake } from "./handshake.ts";
 import { checkText } from "./refusals.ts";
 import { completedData, type OperationType, proposal } from "./shapes.ts";
 
@@ -29,7 +29,7 @@ export interface Preview<S extends Shape> {
   /** Refuses what no schema can say. Throws `CodedError` -32602 or -32011. */
   readonly check: (args: Args<S> & RepositoryArgs, context: ToolContext) => void;
   /** The operation's own members of the request, defaults filled in (`operations.md` 4.4). */
-  readonly members: (args: Args<S>) => Record<string, unknown>;
+  readonly members: (args: Args<S> & RepositoryArgs) => Record<string, unknown>;
 }
 
 type ProposalShape = ReturnType<typeof proposal>;
@@ -59,8 +59,7 @@ export function definePreview<S extends Shape>(preview: Preview<S>): AnyTool {
       const own = args as unknown as Args<S> & RepositoryArgs & Args<ProposalShape>;
       checkText("reason", own.reason);
       preview.check(own, context);
-      return await handshake(tool, {
-        kind: "preview",
+      return await propose(tool, {
         operationType: preview.type,
         repoPath: own.repoPath,
         reason: own.reason,

@@ -20,9 +20,9 @@ export default definePreview({
     const start = given(args.startPoint);
     if (start !== undefined) checkRef("startPoint", start);
   },
-  members: ({ name, startPoint, checkout }) => ({
-    name,
-    startPoint: given(startPoint) ?? "HEAD",
-    checkout,
-  }),
+  members({ name, startPoint, checkout }) {
+    // The gateway takes HEAD by itself (`operations.md` 4.4); the schema has filled the default in.
+    const start = given(startPoint) ?? "HEAD";
+    return { name, ...(start === "HEAD" ? {} : { startPoint: start }), checkout };
+  },
 });

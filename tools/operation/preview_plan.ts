@@ -52,8 +52,33 @@ export default definePreview({
     })).optional(),
   }),
   check: (args) => args.steps.forEach((step, i) => checkStep(`steps[${i}]`, step)),
-  members: ({ steps }) => ({ steps }),
+  members: ({ steps }) => ({ steps: steps.map(wholeStep) }),
 });
+
+/** A step with its own members only and every default filled in, as a single proposal would send it. */
+function wholeStep(step: Step): Record<string, unknown> {
+  const { operationType } = step;
+  switch (operationType) {
+    case "merge": {
+      const { sourceRef, targetRef, strategy = "merge" } = step;
+      return { operationType, sourceRef, targetRef, strategy };
+    }
+    case "rebase": {
+      const { currentRef = "HEAD", ontoRef, interactive = false } = step;
+      return { operationType, currentRef, ontoRef, interactive };
+    }
+    case "discard":
+      return { operationType, paths: step.paths };
+    case "reset": {
+      const { targetRef, mode = "mixed" } = step;
+      return { operationType, targetRef, mode };
+    }
+    case "patch": {
+      const { patchContent, applyToIndex = false } = step;
+      return { operationType, patchContent, applyToIndex };
+    }
+  }
+}
 
 function checkStep(at: string, step: Step): void {
   const { needs, takes } = STEP_FIELDS[step.operationType];

@@ -1,3 +1,4 @@
+import { isAbsolutePath } from "../../common/allowed_roots.ts";
 import { definePreview } from "./preview.ts";
 import { checkBranch, checkNewFolder, given } from "./refusals.ts";
 import { ref } from "./shapes.ts";
@@ -16,8 +17,10 @@ export default definePreview({
     const path = given(args.path);
     if (path !== undefined) checkNewFolder("path", path, context.roots);
   },
-  members({ branch, path }) {
+  members({ branch, path, repoPath }) {
     const place = given(path);
-    return { branch, ...(place === undefined ? {} : { path: place }) };
+    if (place === undefined) return { branch };
+    const whole = isAbsolutePath(place, Deno.build.os === "windows");
+    return { branch, path: whole ? place : `${repoPath}/${place}` };
   },
 });
