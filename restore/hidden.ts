@@ -198,8 +198,7 @@ export class HiddenRepository {
       if (!isFolder(folder)) throw altered(`${folder} is not a folder`);
     }
     for (const [name, content] of this.#fixedFiles()) {
-      const found = readPrivateFile(`${this.path}/${name}`, 64 * 1024);
-      if (found === null || !equal(found, encodeText(content))) {
+      if (!holds(`${this.path}/${name}`, encodeText(content))) {
         throw altered(`${this.path}/${name} is not as it was made`);
       }
     }
@@ -321,6 +320,16 @@ function exists(path: string): boolean {
   try {
     Deno.lstatSync(path);
     return true;
+  } catch {
+    return false;
+  }
+}
+
+/** True for a regular file with exactly this content. */
+function holds(path: string, content: Uint8Array): boolean {
+  try {
+    const found = readPrivateFile(path, 64 * 1024);
+    return found !== null && equal(found, content);
   } catch {
     return false;
   }

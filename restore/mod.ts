@@ -17,6 +17,8 @@ export {
   type PointRequest,
   type WriteContext,
 } from "./points.ts";
+export { restoreBranch } from "./branches.ts";
+export { fingerprintRepository } from "./fingerprint.ts";
 export { applyRestore, previewRestore, type RestoreRequest, type RestoreResult } from "./apply.ts";
 export type { RestoreBlocker, RestorePreview } from "./plan.ts";
 export { canRedo, canUndo, previewUndo, redo, redoCandidate, undo, undoCandidate } from "./undo.ts";

@@ -5,13 +5,15 @@ import { compactIfDue, countDropped } from "./compact.ts";
 import { reasonOf, RestoreError } from "./errors.ts";
 import { HiddenRepository } from "./hidden.ts";
 import { RESTORE_LIMITS } from "./limits.ts";
+import { readHoldState } from "./hold.ts";
 import type { RepositoryLock } from "./lock.ts";
 import { textOf } from "./raw.ts";
 import { rebuildList } from "./rebuild.ts";
 import { headState, type RawRefChange, refChanges } from "./refs.ts";
 import { readSnapshot, takeAfterSnapshot, takeSnapshot } from "./snapshot.ts";
-import { listPath, putAside, readList, writeList } from "./store.ts";
+import { type ListBounds, listPath, putAside, readList, writeList } from "./store.ts";
 import type {
+  BranchTip,
   Direction,
   PointKind,
   PointState,
@@ -31,6 +33,8 @@ export interface WriteContext {
   readonly now: () => number;
   /** Takes one line for people, for what is not an error of the call. */
   readonly log?: (line: string) => void;
+  /** Bounds of the list where they are not the usual ones. */
+  readonly bounds?: Partial<ListBounds>;
 }
 
 export interface PointRequest {
@@ -112,6 +116,10 @@ export async function createRestorePoint(
     throw new RestoreError("cannot_make", `the restore point cannot be made: ${reasonOf(error)}`);
   }
   await saveList(repo, hidden, context, { ...list, points: [...list.points, point] });
+  // Usually the end of an operation is the time for this; when none ends, it must not wait for ever.
+  if (readHoldState(hidden).dropped >= 4 * RESTORE_LIMITS.droppedPoints) {
+    await compactIfDue(repo, hidden, context.log);
+  }
   return point;
 }
 
@@ -156,7 +164,11 @@ export async function finishPoint(
     refsTotal: changes.length,
     snapshotAfter: after.root,
   };
-  await saveList(repo, hidden, context, replacePoint(list, point));
+  const tips = await keepTips(hidden, context, point, changes);
+  await saveList(repo, hidden, context, {
+    ...replacePoint(list, point),
+    branchTips: [...list.branchTips, ...tips],
+  });
   if (state === "finished" && point.kind === "operation") {
     await writeCheckpoint(repo, hidden, context, point);
   }
@@ -164,8 +176,38 @@ export async function finishPoint(
   return point;
 }
 
+/** Keeps the tips of branches that the operation deleted, longer than the point itself. */
+async function keepTips(
+  hidden: HiddenRepository,
+  context: WriteContext,
+  point: RestorePoint,
+  changes: readonly RawRefChange[],
+): Promise<BranchTip[]> {
+  const deletedAtMs = context.now();
+  let newest = "";
+  const tips = changes.filter(({ name, to }) => name.startsWith("refs/heads/") && to === null)
+    .slice(0, RESTORE_LIMITS.branchTips).map(({ name, from }): BranchTip => {
+      newest = newPointId(deletedAtMs, newest);
+      return {
+        id: newest,
+        ref: textOf(name),
+        oid: from!.oid,
+        deletedAtMs,
+        pointId: point.id,
+        previewId: point.previewId,
+      };
+    });
+  if (tips.length > 0) {
+    await moveHiddenRefs(hidden, tips.map((tip) => [`refs/branch-tips/${tip.id}`, tip.oid]));
+  }
+  return tips;
+}
+
 /** Throws unless the caller holds the lock of this repository. */
-export function checkLock(repo: Repository, context: WriteContext): void {
+export function checkLock(
+  repo: Repository,
+  context: { readonly lock: RepositoryLock },
+): void {
   context.lock.check();
   if (context.lock.commonDir !== repo.facts.commonDir) {
     throw new RestoreError("busy", "the lock that is held belongs to another repository");
@@ -212,7 +254,10 @@ export async function saveList(
   context: WriteContext,
   list: RestoreList,
 ): Promise<RestoreList> {
-  const written = await writeList(context.runDir, context.repoId, list, context.now());
+  const written = await writeList(context.runDir, context.repoId, list, context.now(), {
+    ...RESTORE_LIMITS,
+    ...context.bounds,
+  });
   if (written.dropped.length > 0) {
     await deleteHiddenRefs(hidden, new Set(written.dropped));
     countDropped(hidden, written.dropped.length);

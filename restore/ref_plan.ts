@@ -87,8 +87,9 @@ export function idsAfter(plan: RefPlan, now: RefState, target: RefState): Set<st
     else refs.set(name, to);
   }
   const ids = new Set([...refs.values()].map((value) => value.oid));
-  const head = plan.head ? target.headOid : now.headOid;
-  if (head !== null) ids.add(head);
+  const head = plan.head ? target : now;
+  // On a branch HEAD is where the branch will be.
+  if (head.headRef === null && head.headOid !== null) ids.add(head.headOid);
   return ids;
 }
 

@@ -97,12 +97,13 @@ export async function writeList(
   repoId: string,
   list: RestoreList,
   nowMs: number,
+  bounds: ListBounds = RESTORE_LIMITS,
 ): Promise<{ list: RestoreList; dropped: readonly string[] }> {
   if (!isRepoId(repoId)) {
     throw new RestoreError("cannot_make", "the repository id is not a plain name");
   }
   makePrivateFolder(runDir, "restore");
-  const kept = prune(list, nowMs);
+  const kept = prune(list, nowMs, bounds);
   let body = "";
   // A list of long names can grow past what readers take: then the oldest go first.
   for (let points = kept.points;; points = points.slice(Math.ceil(points.length / 10))) {
@@ -126,15 +127,27 @@ export function putAside(runDir: string, repoId: string, nowMs: number): string 
   return aside;
 }
 
+/** How many points and tips are kept, and how long. */
+export interface ListBounds {
+  readonly points: number;
+  readonly ageMs: number;
+  readonly branchTips: number;
+  readonly branchTipAgeMs: number;
+}
+
 /** Applies the bounds of count and age; the newest point always stays. */
-export function prune(list: RestoreList, nowMs: number): RestoreList {
+export function prune(
+  list: RestoreList,
+  nowMs: number,
+  bounds: ListBounds = RESTORE_LIMITS,
+): RestoreList {
   const newest = list.points.at(-1);
   const points = list.points
-    .filter((point) => point === newest || nowMs - point.createdAtMs <= RESTORE_LIMITS.ageMs)
-    .slice(-RESTORE_LIMITS.points);
+    .filter((point) => point === newest || nowMs - point.createdAtMs <= bounds.ageMs)
+    .slice(-bounds.points);
   const branchTips = list.branchTips
-    .filter((tip) => nowMs - tip.deletedAtMs <= RESTORE_LIMITS.branchTipAgeMs)
-    .slice(-RESTORE_LIMITS.branchTips);
+    .filter((tip) => nowMs - tip.deletedAtMs <= bounds.branchTipAgeMs)
+    .slice(-bounds.branchTips);
   return { repoPath: list.repoPath, points, branchTips };
 }
 

@@ -22,6 +22,8 @@ import { Sandbox, useSandbox } from "../fixtures/sandbox.ts";
 /** A sandbox with a run directory, and the steps of the gateway around a repository in it. */
 export class Lab implements AsyncDisposable {
   readonly log: string[] = [];
+  /** Bounds of the list for the calls that follow. */
+  bounds: WriteContext["bounds"] = {};
   /** Moves with every call, so that ids and times differ. */
   #now = 1_790_000_000_000;
 
@@ -50,6 +52,7 @@ export class Lab implements AsyncDisposable {
         repoId,
         lock,
         now: this.now,
+        bounds: this.bounds ?? {},
         log: (line) => void this.log.push(line),
       }));
   }
@@ -144,7 +147,7 @@ export class Lab implements AsyncDisposable {
         "for-each-ref",
         "--format=%(refname) %(objectname) %(symref)",
       )).split("\n"),
-      stash: (await this.box.git(path, "stash", "list", "--format=%H %gs")).split("\n"),
+      stash: bare ? [] : (await this.box.git(path, "stash", "list", "--format=%H %gs")).split("\n"),
       inProgress,
     };
   }
