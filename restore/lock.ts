@@ -114,16 +114,38 @@ async function lockFile(
   const path = lockPath(commonDir);
   for (;;) {
     const file = openLockFile(commonDir, path);
-    // A wait cannot be cancelled (2.6 has no try): one that comes too late lets go again.
-    const got = file.lock(true);
-    const arrived = await withinTime(got, deadline, signal);
-    if (!arrived) {
-      got.then(() => file.close(), () => file.close());
-      throw busy(signal);
-    }
+    if (!await take(file, deadline, signal)) throw busy(signal);
     if (isSame(file, path)) return file;
     file.close();
   }
+}
+
+/** How often a busy lock is tried again, milliseconds. */
+const TRY_AGAIN_MS = 15;
+
+/** Takes the lock of an open file; false, with the file closed, when the time is up. */
+async function take(
+  file: Deno.FsFile,
+  deadline: number,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  // Not in every version that this runs on, nor in its types.
+  const { tryLockSync } = file as { tryLockSync?: (exclusive: boolean) => boolean };
+  if (typeof tryLockSync === "function") {
+    while (!tryLockSync.call(file, true)) {
+      if (signal?.aborted || performance.now() >= deadline) {
+        file.close();
+        return false;
+      }
+      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS));
+    }
+    return true;
+  }
+  // This wait cannot be cancelled: one that ends too late lets go again.
+  const got = file.lock(true);
+  if (await withinTime(got, deadline, signal)) return true;
+  got.then(() => file.close(), () => file.close());
+  return false;
 }
 
 function openLockFile(commonDir: string, path: string): Deno.FsFile {
@@ -168,6 +190,8 @@ async function withinTime(
     timer = setTimeout(() => resolve(false), Math.max(0, deadline - performance.now()));
     onAbort = () => resolve(false);
     signal?.addEventListener("abort", onAbort, { once: true });
+    // An event that has been is not told again.
+    if (signal?.aborted) onAbort();
   });
   try {
     return await Promise.race([got.then(() => true), late]);
