@@ -75,7 +75,7 @@ async function compile(
   const out = await new Deno.Command(Deno.env.get("DENO_COMPILE_BIN") ?? Deno.execPath(), {
     args: [
       ...["compile", "-q", "--no-check", "--no-config", "--no-prompt", "--no-code-cache"],
-      "--unstable-worker-options",
+      ...["--unstable-worker-options", "--v8-flags=--max-semi-space-size=2"],
       ...permissions,
       ...include,
       ...["--output", output, "main.js"],

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { interleave, median } from "../../scripts/bench/measure.ts";
+import { FROM_SOURCE } from "../../scripts/bench/server.ts";
 import { gates, json, judge, type Measurement, table } from "../../scripts/bench/result.ts";
+import { ROOT } from "../../scripts/lib/deno.ts";
 import { countTokens, listTokens } from "../../scripts/bench/tokens.ts";
 
 const row = (ours: number, base: number | null, budget: Measurement["budget"]): Measurement => ({
@@ -80,4 +82,11 @@ Deno.test("tokens of a list count names, descriptions and input schemas, not out
 
 Deno.test("text that names a special token is counted as text", () => {
   assert(countTokens("<|endoftext|>") > 1);
+});
+
+Deno.test("the benchmark starts the server with the flags of the task that hosts use", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${ROOT}/deno.json`));
+  const given = FROM_SOURCE.args.filter((word) => word.startsWith("-") && word !== "--config");
+  const task = tasks.sidecar.split(" ").filter((word: string) => word.startsWith("-"));
+  assert.deepEqual(given.sort(), task.sort());
 });
