@@ -28,6 +28,8 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   audit: ["common"],
   semantic: ["common"],
   "gateway/bridge": ["common"],
+  // Runs in the browser: what it shares with the gateway are the routes.
+  "gateway/page": [],
   "gateway/server": ["git", "audit", "presence", "restore", "common"],
   toolhub: ["protocol", "registry", "git", "audit", "common"],
   common: [],
