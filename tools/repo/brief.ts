@@ -89,7 +89,7 @@ export default defineTool({
       })),
       conventions: z.object({
         conventionalCommitRatio: z.number().min(0).max(1).nullable(),
-        defaultBranch: nullableString(z),
+        defaultBranch: z.string().optional(),
       }).optional(),
       repository: z.array(z.string()).optional(),
       hiddenByFlag: z.int().optional(),
@@ -198,7 +198,12 @@ function workingTree({ status, entries }: TreeBrief) {
 function conventionsMember(history: HistoryBrief, defaultBranch: string | null) {
   const { conventionalRatio } = history;
   if (!conventionalRatio && defaultBranch === null) return {};
-  return { conventions: { conventionalCommitRatio: conventionalRatio, defaultBranch } };
+  return {
+    conventions: {
+      conventionalCommitRatio: conventionalRatio,
+      ...(defaultBranch === null ? {} : { defaultBranch }),
+    },
+  };
 }
 
 /** Where the answer speaks of, when `repoPath` alone does not say it. */
