@@ -44,10 +44,13 @@ export async function findGateway(
   }
   if (found === null) return await findRunning(context, io);
   if (mayReach(found.address)) return { address: found.address };
-  return {
-    reason:
-      `${found.variable} names ${found.address}, but this program is only permitted to reach 127.0.0.1; let the gateway listen there.`,
-  };
+  return { reason: `${found.variable} names ${found.address}, but ${outOfReach()}.` };
+}
+
+function outOfReach(): string {
+  return mayReach("127.0.0.1:1")
+    ? "this program is only permitted to reach 127.0.0.1; let the gateway listen there"
+    : "this program was started without the permission to reach 127.0.0.1";
 }
 
 async function findRunning(context: BridgeContext, io: BridgeIo): Promise<Lookup> {
@@ -67,10 +70,7 @@ async function findRunning(context: BridgeContext, io: BridgeIo): Promise<Lookup
     };
   }
   if (!mayReach(address)) {
-    return {
-      reason:
-        `${NONE}, and ${FILE} names ${address}, but this program is only permitted to reach 127.0.0.1.`,
-    };
+    return { reason: `${NONE}, and ${FILE} names ${address}, but ${outOfReach()}.` };
   }
   const problem = await healthProblem(address, context, io);
   return problem === null ? { address } : {

@@ -217,6 +217,15 @@ Deno.test({
 });
 
 Deno.test({
+  name: "without any permission for the network that is what is told",
+  permissions: {},
+  async fn() {
+    const text = await reason({ FLUXGIT_GATEWAY_ADDR: "127.0.0.1:7001" });
+    assert.match(text, /127\.0\.0\.1:7001, but .* without the permission to reach 127\.0\.0\.1/);
+  },
+});
+
+Deno.test({
   name: "with the permission, a gateway on [::1] is reached",
   async fn() {
     let listener: Deno.Listener;
