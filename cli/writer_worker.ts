@@ -2,14 +2,16 @@
 /// <reference lib="deno.worker" />
 /**
  * The one thread of `serve` that may write: the run directory, the ledger's folder and the archive
- * folder. It owns the ledger and the throw-away folders. It catches its own errors, because a dead
+ * folder. It owns the ledger, the presence record and the throw-away folders. It catches its own errors, because a dead
  * worker cannot be started again once the main program has given up its write permission.
  */
 import type { CallRecord, Ledger } from "../audit/mod.ts";
 import type { Numbered, WriterReply, WriterRequest } from "../common/writer/messages.ts";
+import { PresenceRecord } from "../common/writer/presence_record.ts";
 import { ScratchFolders } from "../common/writer/scratch_folders.ts";
 
 let scratch: ScratchFolders | undefined;
+let presence: PresenceRecord | undefined;
 let ledger: Ledger | undefined;
 let makeEntry: typeof import("../audit/mod.ts").callEntry | undefined;
 /** Calls that came while the ledger's code was still being loaded. */
@@ -35,6 +37,12 @@ async function handle(request: WriterRequest): Promise<string | null> {
   switch (request.op) {
     case "start":
       scratch = new ScratchFolders(request.places.runDir, request.pid);
+      presence = new PresenceRecord(
+        request.places.runDir,
+        request.pid,
+        request.startedAtMs,
+        presenceFailed,
+      );
       if (request.ledger) loading = loadLedger(request.ledger);
       return null;
     case "record":
@@ -44,6 +52,22 @@ async function handle(request: WriterRequest): Promise<string | null> {
     case "flush":
       await loading;
       return String(ledger ? await ledger.flush() : 0);
+    case "presence":
+      presence?.add(request.call);
+      return null;
+    case "leave":
+      presence?.leave();
+      return null;
+    case "copyDatabase": {
+      const folder = started().make();
+      try {
+        const { copyDatabase } = await import("../common/writer/database_copy.ts");
+        return await copyDatabase(request.path, folder);
+      } catch (error) {
+        started().remove(folder);
+        throw error;
+      }
+    }
     case "makeFolder":
       return started().make();
     case "removeFolder":
@@ -52,18 +76,30 @@ async function handle(request: WriterRequest): Promise<string | null> {
   }
 }
 
+let presenceTold = false;
+
+/** Told once: a record that cannot be written is no reason to bother anybody at each call. */
+function presenceFailed(error: unknown): void {
+  if (presenceTold) return;
+  presenceTold = true;
+  tell(`no presence record: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+function tell(notice: string): void {
+  self.postMessage({ id: 0, notice } satisfies WriterReply);
+}
+
 async function loadLedger(
   config: NonNullable<Extract<WriterRequest, { op: "start" }>["ledger"]>,
 ): Promise<void> {
-  const notice = (text: string) => self.postMessage({ id: 0, notice: text } satisfies WriterReply);
   try {
     const audit = await import("../audit/mod.ts");
-    ledger = audit.openLedger(config, { notice: (text) => notice(`ledger: ${text}`) });
+    ledger = audit.openLedger(config, { notice: (text) => tell(`ledger: ${text}`) });
     makeEntry = audit.callEntry;
     // In the background: an old break is told at start, not only when the tail is touched.
     void ledger.check();
   } catch (error) {
-    notice(
+    tell(
       `the ledger cannot be opened: ${error instanceof Error ? error.message : String(error)}`,
     );
   }

@@ -33,6 +33,11 @@ export interface ScratchSpace {
   makeFolder(): Promise<string>;
   /** Removes a folder made by {@link makeFolder}, with everything in it. Never throws. */
   removeFolder(path: string): Promise<void>;
+  /**
+   * A private copy of another program's database, readable without making files beside the original;
+   * `done` removes it. Throws when it cannot be made.
+   */
+  copyDatabase?(path: string): Promise<{ readonly path: string; readonly done: () => void }>;
 }
 
 /** What a handler may use. */

@@ -5,6 +5,7 @@ import type {
   WriterReply,
   WriterRequest,
 } from "./messages.ts";
+import type { RecordedCall } from "./presence_record.ts";
 
 /** What the writer is doing: `dead` and `unavailable` last until the program is started again. */
 export type WriterState = "waiting" | "running" | "unavailable" | "dead";
@@ -36,6 +37,7 @@ export class Writer {
   #next = 1;
   #recorded = 0;
   #lost = 0;
+  #present = false;
   readonly #pending = new Map<
     number,
     { resolve: (value: string | null) => void; reject: (error: Error) => void }
@@ -71,6 +73,34 @@ export class Writer {
   record(call: unknown): void {
     this.#recorded++;
     this.request({ op: "record", call }).catch(() => this.#lost++);
+  }
+
+  /** Notes a call in the presence record. Never throws: what goes wrong is told once. */
+  present(call: RecordedCall): void {
+    this.#present = true;
+    // Why nothing can be written has been told already; the worker tells of trouble with the file.
+    this.request({ op: "presence", call }).catch(() => {});
+  }
+
+  /** Removes the presence record, if there is one; waits for that at most `ms`. Never throws. */
+  async leave(ms: number): Promise<void> {
+    if (!this.#present || this.#state !== "running") return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, ms));
+    await Promise.race([this.request({ op: "leave" }).catch(() => {}), late]);
+    clearTimeout(timer);
+  }
+
+  /**
+   * A private copy of a database that cannot be read in place without making files beside it. Throws
+   * with the reason.
+   */
+  async copyDatabase(path: string): Promise<{ path: string; done: () => void }> {
+    const copy = (await this.request({ op: "copyDatabase", path })) ?? "";
+    return {
+      path: copy,
+      done: () => void this.removeFolder(copy.slice(0, copy.lastIndexOf("/"))),
+    };
   }
 
   /**
@@ -118,7 +148,13 @@ export class Writer {
         event.preventDefault();
         this.#die(event.message);
       };
-      await this.#send({ op: "start", places, pid: Deno.pid, ledger: ledger?.settings ?? null });
+      await this.#send({
+        op: "start",
+        places,
+        pid: Deno.pid,
+        startedAtMs: Math.round(performance.timeOrigin),
+        ledger: ledger?.settings ?? null,
+      });
       this.#state = "running";
     } catch (error) {
       this.#worker?.terminate();

@@ -1,3 +1,5 @@
+import type { RecordedCall } from "./presence_record.ts";
+
 /** What the main program and its writer worker say to each other. */
 
 /** Where the worker may write; resolved before it starts. */
@@ -20,10 +22,17 @@ export type WriterRequest =
     readonly op: "start";
     readonly places: WriterPlaces;
     readonly pid: number;
+    /** Start of the program, Unix milliseconds. */
+    readonly startedAtMs: number;
     readonly ledger: LedgerSettings | null;
   }
   | { readonly op: "record"; readonly call: unknown }
   | { readonly op: "flush" }
+  | { readonly op: "presence"; readonly call: RecordedCall }
+  /** Removes the presence record; asked for at the end. */
+  | { readonly op: "leave" }
+  /** Answers with the path of a copy; its folder is removed like a throw-away folder. */
+  | { readonly op: "copyDatabase"; readonly path: string }
   | { readonly op: "makeFolder" }
   | { readonly op: "removeFolder"; readonly path: string };
 
