@@ -13,6 +13,8 @@ export interface ChildOptions {
   readonly stderrBytes: number;
   /** Milliseconds that pipes may stay open after the child has ended. */
   readonly pipesMs: number;
+  /** Kill the child when this process exits before it; for children that leave nothing half done. */
+  readonly dieWithUs?: boolean;
 }
 
 export interface ChildEnd {
@@ -29,6 +31,13 @@ export interface ChildEnd {
 const GRACE_MS = 500;
 const STUCK_MS = 5_000;
 
+/** Children that must not outlive this process: it may exit sooner than {@link GRACE_MS} runs out. */
+const mortal = new Set<Deno.ChildProcess>();
+
+globalThis.addEventListener("unload", () => {
+  for (const child of mortal) kill(child, "SIGKILL");
+});
+
 /**
  * Waits for the end of a child with piped output, handing standard output to `onStdout`; `false` from it stops
  * the child. Standard output that the child wrote is read to its end even when a process it started holds the
@@ -43,6 +52,7 @@ export async function superviseChild(
   let over = false, stopped = false;
   let failure: { error: unknown } | null = null;
   const timers: ReturnType<typeof setTimeout>[] = [];
+  if (options.dieWithUs) mortal.add(child);
   const stuck = Promise.withResolvers<null>();
   let ending = false;
   const end = () => {
@@ -87,6 +97,7 @@ export async function superviseChild(
   try {
     const status = await Promise.race([child.status, stuck.promise]);
     over = true;
+    mortal.delete(child);
     if (status === null) child.unref();
     // All that the child wrote is in the pipes now. A process that it started may hold them open for ever.
     // After a stop nobody wants the rest.

@@ -36,6 +36,8 @@ export interface RunOptions {
   readonly maxBytes?: number;
   /** What happens past `maxBytes`: fail (default), or stop git and give the prefix with `cut: true`. */
   readonly overflow?: "fail" | "cut";
+  /** Bytes of standard error past which git is stopped and the call fails. Default 1 MiB. */
+  readonly stderrBytes?: number;
   /** Exit codes that are answers, not failures. Default `[0]`; `"any"` never fails on a code. */
   readonly okCodes?: readonly number[] | "any";
   readonly stdin?: Uint8Array | string;
@@ -296,7 +298,10 @@ async function runChild(
   }
   const deadlineMs = options.deadlineMs ?? GIT_LIMITS.deadlineMs;
   const { signal, stdin } = options;
-  const limits = { ...GIT_LIMITS, deadlineMs, signal, stdin };
+  const stderrBytes = options.stderrBytes ?? GIT_LIMITS.stderrBytes;
+  // Git that changes things is left to finish: killed, it would leave its locks behind.
+  const dieWithUs = (options.profile ?? "read") === "read";
+  const limits = { ...GIT_LIMITS, stderrBytes, deadlineMs, signal, stdin, dieWithUs };
   const end = await superviseChild(child, limits, onStdout);
   const { code, stderr, stopped } = end;
   switch (end.why) {

@@ -160,3 +160,42 @@ Deno.test("fifty calls in flight are all answered, each with its own id", async 
     assert.equal(JSON.parse(answer.result.content[0].text).data.branch, "main");
   }
 });
+
+for (const how of ["SIGTERM", "the end of input"] as const) {
+  Deno.test(`a git that ignores signals does not outlive ${how}`, async () => {
+    const { box, repo } = await repository();
+    await using _box = box;
+    const pids = `${box.root}/pids`;
+    await Deno.writeTextFile(
+      `${box.root}/git`,
+      `#!/bin/sh
+for word in "$@"; do
+  case "$word" in version|--version) echo "git version 2.47.3"; exit 0;; esac
+done
+trap '' TERM INT HUP
+echo $$ >> '${pids}'
+while :; do sleep 0.1; done
+`,
+      { mode: 0o755 },
+    );
+    const env = { ...serverEnv(box), PATH: `${box.root}:${Deno.env.get("PATH") ?? ""}` };
+    await using host = new Host({ env });
+    await host.initialize();
+    void host.call("repo.status", { repoPath: repo }).catch(() => {});
+    const stubborn = async () =>
+      (await Deno.readTextFile(pids).catch(() => "")).split("\n").filter((line) => line !== "");
+    await until(async () => (await stubborn()).length > 0, "a stubborn git");
+    const took = await host.endsAfter(() =>
+      how === "SIGTERM" ? host.child.kill(how) : host.closeInput()
+    );
+    assert(took < SLACK_MS, `took ${took} ms`);
+    const stillThere = async () => {
+      const out = await new Deno.Command("ps", { args: ["-eo", "pid=,stat="] }).output();
+      const running = new TextDecoder().decode(out.stdout).split("\n").map((line) =>
+        line.trim().split(/\s+/)
+      ).filter(([, state]) => !state?.startsWith("Z")).map(([pid]) => pid);
+      return (await stubborn()).filter((pid) => running.includes(pid));
+    };
+    await until(async () => (await stillThere()).length === 0, "the end of every git");
+  });
+}
