@@ -15,6 +15,11 @@ export function bodyHash(action: Action, reason: string): string {
   return sha256(canonicalBytes({ action, reason }));
 }
 
+/** Equal for proposals that ask for the same thing, whoever asks and why: a queue shows them together. */
+export function groupHash(action: Action, repoPath: string): string {
+  return sha256(canonicalBytes({ action, repoPath }));
+}
+
 /**
  * The digest a person approves: over the canonical action, the repository's identity, what they
  * changed on the card, and every resolved fact the effect depends on.

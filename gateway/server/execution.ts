@@ -1,38 +1,59 @@
-import { openRepository } from "../../git/repository.ts";
-import { changedFacts, type InspectOptions, inspectProposal } from "./cards.ts";
+import { changedFacts, type Inspected, type InspectOptions, inspectProposal } from "./cards.ts";
 import type { ProposalRecord } from "./journal.ts";
-import { loadOperation } from "./operations.ts";
-import type { HeldRepository, LedgerPort, MadePoint, PointRequest, RestorePort } from "./ports.ts";
+import { inLockOrder, type Place, writtenPlaces } from "./places.ts";
+import type { HeldRepository, LedgerPort, MadePoint, RestorePort } from "./ports.ts";
 import type { Proposals } from "./proposals.ts";
-import type { ExecutionResult } from "./types.ts";
+import type { ExecutionResult, OperationContext } from "./types.ts";
 
 export interface ExecutionParts {
   readonly proposals: Proposals;
   readonly restore: RestorePort;
   readonly ledger: LedgerPort;
   readonly options: InspectOptions;
+  /** Registers a canonical repository path and gives its id. */
+  readonly register: (path: string) => Promise<string>;
   readonly log: (line: string) => void;
 }
 
-/**
- * Carries out an approved proposal, once (`operations.md` 11.5): claim, lock the repository, look
- * again and compare digests, make the restore point, act, and if that fails bring everything back.
- * The outcome is in the journal before this resolves; it never rejects for the operation's sake.
- */
-export async function execute(
+type Ids = Record<string, string | null>;
+type Outcome = ExecutionResult & { readonly ids?: Ids };
+
+/** A locked repository with the point that was made of it. */
+interface Secured {
+  readonly place: Place;
+  readonly held: HeldRepository;
+  readonly fingerprint: string;
+  readonly point: MadePoint;
+}
+
+/** Claims an approved proposal and carries it out. Throws a 409 `Refusal` when another one has the claim. */
+export function execute(
   record: ProposalRecord,
   channel: string,
   parts: ExecutionParts,
 ): Promise<ProposalRecord> {
-  const claimed = parts.proposals.claim(record.previewId);
-  let outcome: ExecutionResult & { ids?: Record<string, string | null> };
+  return carryOut(parts.proposals.claim(record.previewId), channel, parts);
+}
+
+/**
+ * Carries out a claimed proposal (`operations.md` 11.5): lock every repository that it writes to, look
+ * again and compare digests, make the restore points, act, and if that fails bring everything back.
+ * The outcome is in the journal before this resolves; what goes wrong with the operation is an outcome
+ * too. Rejects only when the journal itself fails: then the proposal stays to be reconciled.
+ */
+export async function carryOut(
+  claimed: ProposalRecord,
+  channel: string,
+  parts: ExecutionParts,
+): Promise<ProposalRecord> {
+  let outcome: Outcome;
   try {
-    const repo = await openRepository(claimed.repoPath);
-    outcome = await parts.restore.locked(
-      repo,
-      claimed.repoId,
-      (held) => underLock(claimed, held, parts),
-    );
+    const places = await writtenPlaces(claimed, parts.register);
+    outcome = await lockAll(inLockOrder(places), [], parts.restore, (locked) => {
+      // The proposal's own repository first, whatever the order of locks.
+      const own = locked.findIndex(({ place }) => place === places[0]);
+      return underLock(claimed, [...locked.splice(own, 1), ...locked], parts);
+    });
   } catch (error) {
     outcome = failed(`nothing was changed: ${messageOf(error)}`);
   }
@@ -52,93 +73,184 @@ export async function execute(
   return done;
 }
 
+type Locked = { place: Place; held: HeldRepository };
+
+function lockAll<T>(
+  [place, ...rest]: readonly Place[],
+  locked: readonly Locked[],
+  restore: RestorePort,
+  work: (locked: Locked[]) => Promise<T>,
+): Promise<T> {
+  if (place === undefined) return work([...locked]);
+  return restore.locked(
+    place.repo,
+    place.repoId,
+    (held) => lockAll(rest, [...locked, { place, held }], restore, work),
+  );
+}
+
 async function underLock(
   record: ProposalRecord,
-  held: HeldRepository,
+  locked: readonly Locked[],
   parts: ExecutionParts,
-): Promise<ExecutionResult & { ids?: Record<string, string | null> }> {
+): Promise<Outcome> {
   const seen = await inspectProposal(record, record.overrides, parts.options);
   if (seen.digest !== record.digest) {
-    return failed(
-      "stale: the repository changed after the approval; nothing was changed. Propose again.",
-      { stale: true },
-    );
+    return stale("the repository changed after the approval");
   }
   if (seen.inspection.blockers[0]) {
     return failed(`nothing was changed: ${seen.inspection.blockers[0].message}`);
   }
-  const request: PointRequest = {
-    operation: record.action.operationType,
-    previewId: record.previewId,
-    agentId: record.agentId,
-  };
-  const before = await held.fingerprint();
-  const point = await held.make(request);
-  // Making the point took time: the last look before the first write.
-  const again = await inspectProposal(record, record.overrides, parts.options);
-  if (again.digest !== record.digest) {
-    const what = changedFacts(seen.inspection.facts, again.inspection.facts).slice(0, 5).join(", ");
-    return failed(
-      `stale: changed while the restore point was made (${what}); nothing was changed. Propose again.`,
-      { stale: true },
-    );
+  const secured: Secured[] = [];
+  let again: Inspected & { context: OperationContext };
+  try {
+    for (const { place, held } of locked) {
+      const fingerprint = await held.fingerprint();
+      const point = await held.make({
+        operation: record.action.operationType,
+        previewId: record.previewId,
+        agentId: record.agentId,
+      });
+      secured.push({ place, held, fingerprint, point });
+    }
+    // Making the points took time: the last look before the first write.
+    again = await inspectProposal(record, record.overrides, parts.options);
+    if (again.digest !== record.digest) {
+      const what = changedFacts(seen.inspection.facts, again.inspection.facts).slice(0, 5);
+      await settleAll(secured, "failed", parts);
+      return stale(`it changed while the restore point was made (${what.join(", ")})`);
+    }
+    parts.proposals.progress(record.previewId, {
+      phase: "acting",
+      repositories: secured.map(({ place, point, fingerprint }) => ({
+        repoPath: place.repo.path,
+        restorePointId: point.id,
+        fingerprint,
+        head: point.before.commit,
+      })),
+    });
+  } catch (error) {
+    await settleAll(secured, "failed", parts);
+    throw error;
   }
-  const operation = await loadOperation(record.action.operationType);
   let result: ExecutionResult;
   try {
-    result = await operation.execute(record.action, again.inspection, again.context);
+    result = await again.operation.execute(record.action, again.inspection, again.context);
   } catch (error) {
     result = failed(messageOf(error));
   }
-  if (result.status === "failed") {
-    return await afterFailure(result, before, point, held);
-  }
-  await held.settle(point, "completed").catch((error) =>
-    parts.log(`the restore point's index was not brought up to date: ${messageOf(error)}`)
-  );
-  const notCovered = point.notCovered.length > 0
-    ? { restorePointNotCovered: point.notCovered }
-    : {};
+  if (result.status === "failed") return await afterFailure(result, secured, parts);
+  const after = await settleAll(secured, "completed", parts);
+  return completed(record, result, secured, after);
+}
+
+/** Result and ids of a completed operation, with what is known about the way back. */
+function completed(
+  record: ProposalRecord,
+  result: ExecutionResult,
+  secured: readonly Secured[],
+  after: MadePoint["before"] | null,
+): Outcome {
+  const { point } = secured[0]!;
+  const { branchRef, commit } = point.before;
+  const moved = branchRef !== null && commit !== null && after !== null &&
+    after.branchRef === branchRef && after.commit !== null && after.commit !== commit;
+  const notCovered = secured.flatMap((one) => one.point.notCovered);
   return {
     ...result,
-    members: { restorePointId: point.id, ...notCovered, ...result.members },
-    ids: { before: point.before.commit, ...idsOf(result.members) },
+    members: {
+      restorePointId: point.id,
+      // The contract keeps it out of submodulePointer: undoing that must not reset the repository.
+      ...(moved && record.action.operationType !== "submodulePointer"
+        ? {
+          restorePoint: {
+            operation: record.action.operationType,
+            branchRef,
+            beforeCommit: commit,
+            afterCommit: after.commit,
+            canUndo: true,
+          },
+        }
+        : {}),
+      ...(secured.length > 1
+        ? {
+          restorePoints: secured.map((one) => ({
+            repoPath: one.place.repo.path,
+            restorePointId: one.point.id,
+          })),
+        }
+        : {}),
+      ...(notCovered.length > 0 ? { restorePointNotCovered: notCovered } : {}),
+      ...result.members,
+    },
+    ids: { before: commit, ...(after ? { after: after.commit } : {}), ...idsOf(result.members) },
   };
+}
+
+/** Records the end in every point; gives where HEAD of the first repository stands. Never throws. */
+async function settleAll(
+  secured: readonly Secured[],
+  outcome: "completed" | "failed",
+  parts: ExecutionParts,
+): Promise<MadePoint["before"] | null> {
+  let first: MadePoint["before"] | null = null;
+  for (const { held, point } of secured) {
+    try {
+      const after = await held.settle(point, outcome);
+      if (point === secured[0]!.point) first = after ?? null;
+    } catch (error) {
+      parts.log(`the restore point ${point.id} was not brought up to date: ${messageOf(error)}`);
+    }
+  }
+  return first;
 }
 
 /** A failed operation must leave the repository as it was; where it did not, the restore point does. */
 async function afterFailure(
   result: ExecutionResult,
-  before: string,
-  point: MadePoint,
-  held: HeldRepository,
-): Promise<ExecutionResult> {
-  const members = { ...result.members, restorePointId: point.id };
-  try {
-    let same = await held.fingerprint() === before;
-    if (same) {
-      await held.settle(point, "failed").catch(() => {});
-      return { ...result, members: { ...members, repositoryUnchanged: true } };
+  secured: readonly Secured[],
+  parts: ExecutionParts,
+): Promise<Outcome> {
+  const ids = { before: secured[0]!.point.before.commit };
+  const members = { ...result.members, restorePointId: secured[0]!.point.id };
+  const words: string[] = [];
+  let unchanged = true;
+  for (const one of secured) {
+    const where = secured.length > 1 ? ` (${one.place.repo.path})` : "";
+    try {
+      const same = await one.held.fingerprint() === one.fingerprint;
+      if (same || result.leaveAsIs) {
+        // What differs then is somebody else's: nothing is brought back over it.
+        unchanged &&= same;
+        await settleAll([one], "failed", parts);
+        continue;
+      }
+      await one.held.bringBack(one.point);
+      if (await one.held.fingerprint() === one.fingerprint) {
+        words.push(`the repository was brought back to how it was${where}`);
+      } else {
+        unchanged = false;
+        words.push(`most of it was brought back; compare it with the restore point${where}`);
+      }
+    } catch (error) {
+      unchanged = false;
+      words.push(
+        `the repository is changed and could not be brought back${where} (${
+          messageOf(error)
+        }): use the restore point ${one.point.id}`,
+      );
     }
-    await held.bringBack(point);
-    same = await held.fingerprint() === before;
-    const tail = same
-      ? "the repository was brought back to how it was"
-      : "most of it was brought back; compare it with the restore point";
-    return {
-      ...result,
-      message: `${result.message}; ${tail}`,
-      members: { ...members, repositoryUnchanged: same },
-    };
-  } catch (error) {
-    return {
-      ...result,
-      message: `${result.message}; the repository is changed and could not be brought back (${
-        messageOf(error)
-      }): use the restore point`,
-      members: { ...members, repositoryUnchanged: false },
-    };
   }
+  return {
+    ...result,
+    message: [result.message, ...words].join("; "),
+    members: { ...members, repositoryUnchanged: unchanged },
+    ids,
+  };
+}
+
+function stale(why: string): ExecutionResult {
+  return failed(`stale: ${why}; nothing was changed. Propose again.`, { stale: true });
 }
 
 function failed(message: string, members: Record<string, unknown> = {}): ExecutionResult {
@@ -146,8 +258,8 @@ function failed(message: string, members: Record<string, unknown> = {}): Executi
 }
 
 /** Full object ids among the result's members, for the ledger. */
-function idsOf(members: Readonly<Record<string, unknown>>): Record<string, string> {
-  const ids: Record<string, string> = {};
+function idsOf(members: Readonly<Record<string, unknown>>): Ids {
+  const ids: Ids = {};
   for (const [name, value] of Object.entries(members)) {
     if (typeof value === "string" && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)) {
       ids[name] = value;

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { Refusal } from "./refusal.ts";
+import { Throttle, type WrongTryListener } from "./throttle.ts";
 
 /**
  * Who may decide. At start a pairing code and a one-use link secret are made; they are shown only on
@@ -7,11 +8,9 @@ import { Refusal } from "./refusal.ts";
  * travels in an `Authorization` header (`additions.md` section 4, "human channel").
  */
 
-/** Base32 without the letters that look like digits (Crockford). */
-const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/** Base32 of RFC 4648: it has none of the digits that look like its letters. */
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const CODE_LENGTH = 8;
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
 const MAX_SESSIONS = 64;
 /** A session ends after this long without use. Milliseconds. */
 const SESSION_IDLE_MS = 12 * 60 * 60_000;
@@ -29,26 +28,29 @@ interface StoredSession extends Session {
   usedAtMs: number;
 }
 
-/** Told about each wrong code or link: it is recorded in the ledger. */
-export type WrongTryListener = (tries: number, waitMs: number) => void;
-
 export class HumanAuth {
   #code = newCode();
   #link: string | null = newSecret();
   readonly #sessions = new Map<string, StoredSession>();
-  #wrong = 0;
-  #lockedUntilMs = 0;
+  readonly #throttle: Throttle;
 
-  /** @param attended whether the gateway was started at a terminal; else its decisions are "unattended" */
+  /**
+   * @param attended whether the gateway was started at a terminal; else its decisions are "unattended"
+   * @param onWrong told about wrong codes and links: they are recorded in the ledger
+   * @param sleep for tests
+   */
   constructor(
     readonly now: () => number,
     readonly attended: boolean,
-    readonly onWrong: WrongTryListener = () => {},
-  ) {}
+    onWrong: WrongTryListener = () => {},
+    sleep?: (ms: number, signal: AbortSignal) => Promise<void>,
+  ) {
+    this.#throttle = new Throttle(now, onWrong, sleep);
+  }
 
-  /** The code as it is shown, in two groups. Only for the gateway's own terminal. */
+  /** The pairing code. Only for the gateway's own terminal. */
   get code(): string {
-    return `${this.#code.slice(0, 4)}-${this.#code.slice(4)}`;
+    return this.#code;
   }
 
   /** The link's secret, null once it was used. Only for the gateway's own terminal. */
@@ -68,17 +70,19 @@ export class HumanAuth {
   }
 
   /**
-   * Exchanges a code or a link secret for a session secret. Wrong tries make everybody wait, from
-   * one second doubling to thirty, but never void the code. Throws a 401 or 429 {@link Refusal}.
+   * Exchanges a code or a link secret for a session secret. A wrong one is recorded and answered
+   * late, from one second doubling to thirty; that keeps nobody out who has the right one and voids
+   * nothing. Throws a 401 or 429 {@link Refusal}.
    */
-  signIn(given: { code: string } | { link: string }, channel: "terminal" | "page"): string {
-    const now = this.now();
-    if (now < this.#lockedUntilMs) {
-      const seconds = Math.ceil((this.#lockedUntilMs - now) / 1_000);
+  async signIn(
+    given: { code: string } | { link: string },
+    channel: "terminal" | "page",
+  ): Promise<string> {
+    if ("code" in given && !this.#throttle.mayLook()) {
       throw new Refusal(
         429,
         "too_many_tries",
-        `wrong codes were given; try again in ${seconds} s`,
+        "too many wrong codes are being given; sign in with the link, or try again in a moment",
         "Only a person at the gateway's terminal can approve.",
       );
     }
@@ -86,10 +90,7 @@ export class HumanAuth {
       ? equal(normalCode(given.code), this.#code)
       : this.#link !== null && equal(given.link, this.#link);
     if (!good) {
-      this.#wrong++;
-      const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(this.#wrong - 1, 20), LONGEST_WAIT_MS);
-      this.#lockedUntilMs = now + wait;
-      this.onWrong(this.#wrong, wait);
+      await this.#throttle.wrong();
       throw new Refusal(
         401,
         "wrong_code",
@@ -99,18 +100,16 @@ export class HumanAuth {
         "Only a person at the gateway's terminal can approve.",
       );
     }
-    this.#wrong = 0;
+    this.#throttle.right();
     if ("link" in given) this.#link = null;
     const secret = newSecret();
     const key = hash("sha256", secret);
     this.#forgetIdle();
-    if (this.#sessions.size >= MAX_SESSIONS) {
-      this.#sessions.delete(this.#sessions.keys().next().value!);
-    }
+    if (this.#sessions.size >= MAX_SESSIONS) this.#forgetLeastUsed();
     this.#sessions.set(key, {
       channel: this.attended ? channel : "unattended",
       label: key.slice(0, 8),
-      usedAtMs: now,
+      usedAtMs: this.now(),
     });
     return secret;
   }
@@ -138,6 +137,30 @@ export class HumanAuth {
     if (secret !== undefined) this.#sessions.delete(hash("sha256", secret));
   }
 
+  /** Ends every session: whoever had one signs in again. */
+  signOutAll(): void {
+    this.#sessions.clear();
+  }
+
+  /** Records wrong tries that were held back; called now and then. */
+  settle(): void {
+    this.#throttle.settle();
+  }
+
+  /** Answers what waits and forgets every session. */
+  close(): void {
+    this.#throttle.close();
+    this.signOutAll();
+  }
+
+  #forgetLeastUsed(): void {
+    let least: string | null = null, atMs = Infinity;
+    for (const [key, { usedAtMs }] of this.#sessions) {
+      if (usedAtMs < atMs) [least, atMs] = [key, usedAtMs];
+    }
+    if (least !== null) this.#sessions.delete(least);
+  }
+
   #forgetIdle(): void {
     const before = this.now() - SESSION_IDLE_MS;
     for (const [key, session] of this.#sessions) {
@@ -146,12 +169,10 @@ export class HumanAuth {
   }
 }
 
-/** What a person types: spaces and dashes do not count, look-alikes are read as meant. */
+/** What a person types: spaces and dashes do not count, digits that look like letters are read as them. */
 export function normalCode(text: string): string {
-  return text.slice(0, 40).toUpperCase().replace(/[\s-]/g, "").replace(/[IL]/g, "1").replace(
-    /O/g,
-    "0",
-  );
+  return text.slice(0, 40).toUpperCase().replace(/[\s-]/g, "").replaceAll("0", "O")
+    .replaceAll("1", "I").replaceAll("8", "B");
 }
 
 function newCode(): string {

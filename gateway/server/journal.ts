@@ -1,5 +1,26 @@
-import { DatabaseSync } from "node:sqlite";
-import type { Action, Overrides, ProposalStatus } from "./types.ts";
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { damaged, openJournalFile } from "./journal_file.ts";
+import { slimAction } from "./slim.ts";
+import {
+  type Action,
+  OPERATION_TYPES,
+  type Overrides,
+  type ProposalStatus,
+  TERMINAL,
+} from "./types.ts";
+
+/** How far an execution had come; what a person needs to judge an interrupted one. */
+export interface Progress {
+  /** `acting`: from here on the repository may be changed. */
+  readonly phase: "claimed" | "acting";
+  readonly repositories: readonly {
+    readonly repoPath: string;
+    readonly restorePointId: string;
+    /** {@link HeldRepository.fingerprint} before the first change. */
+    readonly fingerprint: string;
+    readonly head: string | null;
+  }[];
+}
 
 /** A proposal as the journal holds it. Times are Unix milliseconds of the gateway's clock. */
 export interface ProposalRecord {
@@ -9,8 +30,11 @@ export interface ProposalRecord {
   readonly ownerHash: string | null;
   readonly idempotencyKey: string;
   readonly bodyHash: string;
+  /** Equal for proposals that ask for the same thing in the same repository. */
+  readonly groupHash: string;
   readonly repoPath: string;
   readonly repoId: string;
+  /** Of an ended proposal long texts and lists are cut. */
   readonly action: Action;
   readonly reason: string;
   readonly requestedAt: string | null;
@@ -21,7 +45,27 @@ export interface ProposalRecord {
   /** Digest that was approved. */
   readonly digest: string | null;
   readonly overrides: Overrides;
+  readonly progress: Progress | null;
   readonly result: Record<string, unknown> | null;
+  readonly rejectionReason: string | null;
+}
+
+/** A line of the queue: without the action, which may be large. */
+export interface ProposalRow {
+  readonly previewId: string;
+  readonly operationType: string;
+  readonly status: ProposalStatus;
+  readonly agentId: string;
+  readonly repoPath: string;
+  readonly repoId: string;
+  /** At most 300 characters. */
+  readonly reason: string;
+  readonly groupHash: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly endedAtMs: number | null;
+  readonly message: string | null;
+  readonly restorePointId: string | null;
   readonly rejectionReason: string | null;
 }
 
@@ -35,61 +79,47 @@ export interface Change {
   readonly rejectionReason?: string | null;
 }
 
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS proposals (
-  preview_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, owner_hash TEXT, idempotency_key TEXT NOT NULL,
-  body_hash TEXT NOT NULL, repo_path TEXT NOT NULL, repo_id TEXT NOT NULL, action TEXT NOT NULL,
-  reason TEXT NOT NULL, requested_at TEXT, status TEXT NOT NULL, created_ms INTEGER NOT NULL,
-  expires_ms INTEGER NOT NULL, ended_ms INTEGER, digest TEXT, overrides TEXT NOT NULL DEFAULT '{}',
-  result TEXT, rejection_reason TEXT);
-CREATE UNIQUE INDEX IF NOT EXISTS proposals_key ON proposals (agent_id, repo_path, idempotency_key);
-CREATE INDEX IF NOT EXISTS proposals_status ON proposals (status, expires_ms);
-CREATE TABLE IF NOT EXISTS transitions (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, preview_id TEXT NOT NULL, old_status TEXT, new_status TEXT NOT NULL,
-  at_ms INTEGER NOT NULL);
-`;
-const VERSION = 1;
+const STATUSES: readonly ProposalStatus[] = ["pending", "approved", "executing", ...TERMINAL];
+/** An action of an ended proposal that is longer is cut. Characters. */
+const KEPT_ACTION = 16_384;
 
 /**
  * The durable journal (`operations.md` 11.6): every transition is on disk before it is acted on or
- * answered. SQLite in WAL mode with full synchronisation; a file of another version is refused.
+ * answered. SQLite in WAL mode with full synchronisation, held by this process alone.
  */
 export class Journal {
   readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
 
-  /** @param path of the database; its folder exists and is private. Throws when it cannot be used. */
+  /** @param path of the database; its folder exists and is private. Throws `JournalError`. */
   constructor(path: string) {
-    this.#db = new DatabaseSync(path);
-    this.#db.exec(
-      "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA busy_timeout=2000; PRAGMA trusted_schema=OFF;",
-    );
-    const { user_version: version } = this.#db.prepare("PRAGMA user_version").get() as {
-      user_version: number;
-    };
-    if (version !== 0 && version !== VERSION) {
-      this.#db.close();
-      throw new Error(
-        `the journal ${path} has version ${version}; this program knows version ${VERSION}`,
-      );
+    this.#db = openJournalFile(path);
+    try {
+      this.#checkRows();
+    } catch (error) {
+      this.close();
+      throw damaged(path, error instanceof Error ? error.message : String(error));
     }
-    this.#db.exec(SCHEMA);
-    this.#db.exec(`PRAGMA user_version=${VERSION}`);
   }
 
   insert(record: ProposalRecord): void {
+    const action = JSON.stringify(record.action);
     this.#transaction(() => {
-      this.#db.prepare(
-        `INSERT INTO proposals (preview_id, agent_id, owner_hash, idempotency_key, body_hash, repo_path, repo_id, action,
-         reason, requested_at, status, created_ms, expires_ms) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)`,
-      ).run(
+      this.#run(
+        `INSERT INTO proposals (preview_id, agent_id, owner_hash, idempotency_key, body_hash, group_hash, repo_path,
+         repo_id, operation_type, action, bytes, reason, requested_at, status, created_ms, expires_ms)
+         VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
         record.previewId,
         record.agentId,
         record.ownerHash,
         record.idempotencyKey,
         record.bodyHash,
+        record.groupHash,
         record.repoPath,
         record.repoId,
-        JSON.stringify(record.action),
+        record.action.operationType,
+        action,
+        action.length + record.reason.length,
         record.reason,
         record.requestedAt,
         record.status,
@@ -102,35 +132,52 @@ export class Journal {
 
   get(previewId: string): ProposalRecord | null {
     return toRecord(
-      this.#db.prepare("SELECT * FROM proposals WHERE preview_id = ?").get(previewId),
+      this.#statement("SELECT * FROM proposals WHERE preview_id = ?").get(previewId),
     );
   }
 
   byKey(agentId: string, repoPath: string, key: string): ProposalRecord | null {
     return toRecord(
-      this.#db.prepare(
+      this.#statement(
         "SELECT * FROM proposals WHERE agent_id = ? AND repo_path = ? AND idempotency_key = ?",
       ).get(agentId, repoPath, key),
     );
   }
 
-  /** Proposals in any of the states, newest first, at most `limit`. */
-  list(states: readonly ProposalStatus[], limit: number): ProposalRecord[] {
-    const marks = states.map(() => "?").join(",");
-    return this.#db.prepare(
-      `SELECT * FROM proposals WHERE status IN (${marks}) ORDER BY created_ms DESC, rowid DESC LIMIT ?`,
-    )
-      .all(...states, limit).map((row) => toRecord(row)!);
+  /** Proposals in any of the states, newest first, at most `limit`, without their actions. */
+  rows(states: readonly ProposalStatus[], limit: number): ProposalRow[] {
+    return this.#statement(
+      `SELECT preview_id AS previewId, operation_type AS operationType, status, agent_id AS agentId, repo_path AS repoPath,
+       repo_id AS repoId, substr(reason, 1, 300) AS reason, group_hash AS groupHash, created_ms AS createdAtMs,
+       expires_ms AS expiresAtMs, ended_ms AS endedAtMs, substr(json_extract(result, '$.message'), 1, 1000) AS message,
+       json_extract(result, '$.restorePointId') AS restorePointId, substr(rejection_reason, 1, 300) AS rejectionReason
+       FROM proposals WHERE status IN (${
+        marks(states)
+      }) ORDER BY created_ms DESC, rowid DESC LIMIT ?`,
+    ).all(...states, limit) as unknown as ProposalRow[];
   }
 
-  count(states: readonly ProposalStatus[], agentId?: string): number {
-    const marks = states.map(() => "?").join(",");
-    const row = this.#db.prepare(
-      `SELECT count(*) AS n FROM proposals WHERE status IN (${marks})${
-        agentId === undefined ? "" : " AND agent_id = ?"
-      }`,
-    ).get(...states, ...(agentId === undefined ? [] : [agentId])) as { n: number };
-    return row.n;
+  count(states: readonly ProposalStatus[]): number {
+    return this.#number(
+      `SELECT count(*) AS n FROM proposals WHERE status IN (${marks(states)})`,
+      ...states,
+    );
+  }
+
+  countOf(agentId: string, states: readonly ProposalStatus[]): number {
+    return this.#number(
+      `SELECT count(*) AS n FROM proposals WHERE agent_id = ? AND status IN (${marks(states)})`,
+      agentId,
+      ...states,
+    );
+  }
+
+  /** Characters that the proposals of a state hold. */
+  size(state: ProposalStatus): number {
+    return this.#number(
+      "SELECT coalesce(sum(bytes), 0) AS n FROM proposals WHERE status = ?",
+      state,
+    );
   }
 
   /**
@@ -146,11 +193,10 @@ export class Journal {
   ): boolean {
     let moved = false;
     this.#transaction(() => {
-      const done = this.#db.prepare(
+      moved = this.#run(
         `UPDATE proposals SET status = ?, ended_ms = coalesce(?, ended_ms), expires_ms = coalesce(?, expires_ms),
          digest = coalesce(?, digest), overrides = coalesce(?, overrides), result = coalesce(?, result),
          rejection_reason = coalesce(?, rejection_reason) WHERE preview_id = ? AND status = ?`,
-      ).run(
         to,
         change.endedAtMs ?? null,
         change.expiresAtMs ?? null,
@@ -160,62 +206,133 @@ export class Journal {
         change.rejectionReason ?? null,
         previewId,
         from,
-      );
-      moved = Number(done.changes) === 1;
-      if (moved) this.#note(previewId, from, to, atMs);
+      ) === 1;
+      if (!moved) return;
+      this.#note(previewId, from, to, atMs);
+      if (TERMINAL.has(to)) this.#slim(previewId);
     });
     return moved;
   }
 
-  /** Ids in a state whose time is over at `nowMs`. */
-  due(state: ProposalStatus, nowMs: number): string[] {
-    return this.#db.prepare("SELECT preview_id FROM proposals WHERE status = ? AND expires_ms <= ?")
-      .all(state, nowMs)
-      .map((row) => String((row as { preview_id: unknown }).preview_id));
+  /** Stores how far an execution has come, before the next step is taken. */
+  progress(previewId: string, progress: Progress): void {
+    this.#run(
+      "UPDATE proposals SET progress = ? WHERE preview_id = ? AND status = 'executing'",
+      JSON.stringify(progress),
+      previewId,
+    );
   }
 
-  /** Forgets ended proposals whose end is older than `beforeMs`, with their transitions. */
-  prune(beforeMs: number): number {
-    let gone = 0;
+  /** Ids in a state whose time is over at `nowMs`. */
+  due(state: ProposalStatus, nowMs: number): string[] {
+    return this.#statement(
+      "SELECT preview_id FROM proposals WHERE status = ? AND expires_ms <= ?",
+    ).all(state, nowMs).map((row) => String((row as { preview_id: unknown }).preview_id));
+  }
+
+  /**
+   * Forgets ended proposals whose end is older than `beforeMs`, and of those that nobody ever
+   * approved all but the newest `most`. Gives how many are gone.
+   */
+  prune(beforeMs: number, most: number): number {
+    const old = this.#ids("SELECT preview_id FROM proposals WHERE ended_ms < ?", beforeMs);
+    const surplus = this.#ids(
+      `SELECT preview_id FROM proposals WHERE ended_ms IS NOT NULL AND status IN ('cancelled','expired','rejected')
+       ORDER BY ended_ms DESC LIMIT -1 OFFSET ?`,
+      most,
+    );
+    const gone = new Set([...old, ...surplus]);
+    if (gone.size === 0) return 0;
     this.#transaction(() => {
-      this.#db.prepare(
-        "DELETE FROM transitions WHERE preview_id IN (SELECT preview_id FROM proposals WHERE ended_ms IS NOT NULL AND ended_ms < ?)",
-      )
-        .run(beforeMs);
-      gone = Number(
-        this.#db.prepare("DELETE FROM proposals WHERE ended_ms IS NOT NULL AND ended_ms < ?").run(
-          beforeMs,
-        ).changes,
-      );
+      for (const id of gone) {
+        this.#run("DELETE FROM transitions WHERE preview_id = ?", id);
+        this.#run("DELETE FROM proposals WHERE preview_id = ?", id);
+      }
     });
-    return gone;
+    this.#db.exec("PRAGMA incremental_vacuum");
+    return gone.size;
   }
 
   /** Every transition of a proposal, oldest first. */
   transitions(
     previewId: string,
   ): { from: ProposalStatus | null; to: ProposalStatus; atMs: number }[] {
-    return this.#db.prepare(
-      "SELECT old_status, new_status, at_ms FROM transitions WHERE preview_id = ? ORDER BY seq",
-    ).all(previewId)
-      .map((row) => {
-        const { old_status, new_status, at_ms } = row as {
-          old_status: ProposalStatus | null;
-          new_status: ProposalStatus;
-          at_ms: number;
-        };
-        return { from: old_status, to: new_status, atMs: at_ms };
-      });
+    return this.#statement(
+      `SELECT old_status AS "from", new_status AS "to", at_ms AS atMs FROM transitions WHERE preview_id = ? ORDER BY seq`,
+    ).all(previewId) as unknown as {
+      from: ProposalStatus | null;
+      to: ProposalStatus;
+      atMs: number;
+    }[];
   }
 
   close(): void {
+    this.#statements.clear();
     this.#db.close();
   }
 
   #note(previewId: string, from: ProposalStatus | null, to: ProposalStatus, atMs: number): void {
-    this.#db.prepare(
+    this.#run(
       "INSERT INTO transitions (preview_id, old_status, new_status, at_ms) VALUES (?,?,?,?)",
-    ).run(previewId, from, to, atMs);
+      previewId,
+      from,
+      to,
+      atMs,
+    );
+  }
+
+  #slim(previewId: string): void {
+    const row = this.#statement(
+      "SELECT action FROM proposals WHERE preview_id = ? AND length(action) > ?",
+    ).get(previewId, KEPT_ACTION) as { action: string } | undefined;
+    if (!row) return;
+    const action = JSON.stringify(slimAction(JSON.parse(row.action)));
+    this.#run(
+      "UPDATE proposals SET action = ?, bytes = ? WHERE preview_id = ?",
+      action,
+      action.length,
+      previewId,
+    );
+  }
+
+  /** What is still to be acted on must be readable whole, else nothing is acted on at all. */
+  #checkRows(): void {
+    for (
+      const row of this.#statement("SELECT preview_id, status, operation_type FROM proposals")
+        .all() as { preview_id: string; status: string; operation_type: string }[]
+    ) {
+      if (!(STATUSES as string[]).includes(row.status)) {
+        throw new Error(`a proposal has the unknown status ${JSON.stringify(row.status)}`);
+      }
+      if (!(OPERATION_TYPES as readonly string[]).includes(row.operation_type)) {
+        throw new Error("a proposal has an unknown type");
+      }
+      if (TERMINAL.has(row.status as ProposalStatus)) continue;
+      const record = this.get(row.preview_id);
+      if (record?.action?.operationType !== row.operation_type) {
+        throw new Error("a proposal is not whole");
+      }
+    }
+  }
+
+  #ids(sql: string, ...values: SQLInputValue[]): string[] {
+    return this.#statement(sql).all(...values).map((row) =>
+      String((row as { preview_id: unknown }).preview_id)
+    );
+  }
+
+  #number(sql: string, ...values: SQLInputValue[]): number {
+    return Number((this.#statement(sql).get(...values) as { n: number }).n);
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).changes);
+  }
+
+  #statement(sql: string): StatementSync {
+    let known = this.#statements.get(sql);
+    if (!known) this.#statements.set(sql, known = this.#db.prepare(sql));
+    return known;
   }
 
   #transaction(work: () => void): void {
@@ -224,10 +341,16 @@ export class Journal {
       work();
       this.#db.exec("COMMIT");
     } catch (error) {
-      this.#db.exec("ROLLBACK");
+      try {
+        this.#db.exec("ROLLBACK");
+      } catch { /* a failed commit may have ended it already */ }
       throw error;
     }
   }
+}
+
+function marks(list: readonly unknown[]): string {
+  return list.map(() => "?").join(",");
 }
 
 // deno-lint-ignore no-explicit-any
@@ -239,6 +362,7 @@ function toRecord(row: any): ProposalRecord | null {
     ownerHash: row.owner_hash,
     idempotencyKey: row.idempotency_key,
     bodyHash: row.body_hash,
+    groupHash: row.group_hash,
     repoPath: row.repo_path,
     repoId: row.repo_id,
     action: JSON.parse(row.action),
@@ -250,6 +374,7 @@ function toRecord(row: any): ProposalRecord | null {
     endedAtMs: row.ended_ms,
     digest: row.digest,
     overrides: JSON.parse(row.overrides),
+    progress: row.progress === null ? null : JSON.parse(row.progress),
     result: row.result === null ? null : JSON.parse(row.result),
     rejectionReason: row.rejection_reason,
   };

@@ -70,6 +70,7 @@ function entryOf(
     previewId: event.previewId,
     channel: event.channel,
     card_digest: event.digest,
+    ...(event.tries === undefined ? {} : { tries: event.tries }),
     duration_ms: 0,
     summary: `${event.kind} ${tool}: ${event.result}`,
     ...ids,

@@ -2,7 +2,7 @@ import type { Repository } from "../../git/repository.ts";
 
 /**
  * What the gateway needs of the rooms beside it, so that its own logic can be read and tested without
- * them. `restore_port.ts` and `ledger.ts` fill these in.
+ * them. `restore_room.ts` and `ledger.ts` fill these in.
  */
 
 /** A restore point that was made before an operation. */
@@ -26,8 +26,14 @@ export interface HeldRepository {
   make(request: PointRequest): Promise<MadePoint>;
   /** Brings the repository back to a point that was just made; throws when it cannot. */
   bringBack(point: MadePoint): Promise<void>;
-  /** Records what the operation led to (commit after, refs) for undo and the reference's file. */
-  settle(point: MadePoint, outcome: "completed" | "failed"): Promise<void>;
+  /**
+   * Records what the operation led to (commit after, refs) for undo and the reference's file. Gives
+   * where HEAD stands now, where that is known.
+   */
+  settle(
+    point: MadePoint,
+    outcome: "completed" | "failed",
+  ): Promise<MadePoint["before"] | null | void>;
   /** One text that is the same exactly when HEAD, refs, index and work tree are. */
   fingerprint(): Promise<string>;
 }
@@ -39,6 +45,8 @@ export interface RestorePort {
     repoId: string,
     work: (held: HeldRepository) => Promise<T>,
   ): Promise<T>;
+  /** As {@link HeldRepository.fingerprint}, for looking at an interrupted execution. */
+  readonly fingerprint?: (repo: Repository) => Promise<string>;
 }
 
 /** A decision or outcome for the ledger; never holds paths, arguments or texts in clear. */
@@ -60,6 +68,8 @@ export interface LedgerEvent {
   readonly result: "success" | "error" | "denied";
   /** Ids before and after, full object ids only. */
   readonly ids?: Readonly<Record<string, string | null>>;
+  /** For wrong codes: how many since the last entry. */
+  readonly tries?: number;
 }
 
 export interface LedgerPort {

@@ -1,15 +1,22 @@
 import type { ParsedBody } from "./admission/body.ts";
-import { bodyHash } from "./digest.ts";
-import type { Journal, ProposalRecord } from "./journal.ts";
+import { bodyHash, groupHash } from "./digest.ts";
+import type { Journal, Progress, ProposalRecord } from "./journal.ts";
 import { Refusal } from "./refusal.ts";
+import { boundedResult } from "./slim.ts";
 import { type Overrides, type ProposalStatus, TERMINAL } from "./types.ts";
 
-/** Times and ceilings of proposals (`operations.md` 10, 11.2). Milliseconds. */
+/** Times and ceilings of proposals (`operations.md` 10, 11.2). Milliseconds and characters. */
 export const PROPOSAL_LIMITS = {
   lifeMs: 5 * 60_000,
   memoryMs: 60 * 60_000,
   pendingPerAgent: 10,
   pendingInAll: 200,
+  /** All pending proposals together: a few of the largest patches. */
+  pendingCharacters: 64 * 1_024 * 1_024,
+  /** Proposals of one agent that are remembered, whatever became of them. */
+  rememberedPerAgent: 1_000,
+  /** Ended proposals that nobody approved; beyond, the oldest are forgotten early. */
+  unapproved: 5_000,
 } as const;
 
 /** Told after each transition is durable. */
@@ -44,12 +51,12 @@ export class Proposals {
   existing(parsed: ParsedBody, repoPath: string): ProposalRecord | null {
     this.settle();
     const { envelope, action } = parsed;
-    const hash = bodyHash(action, envelope.reason);
     const known = this.journal.byKey(envelope.agentId, repoPath, envelope.idempotencyKey) ??
       this.journal.get(envelope.previewId);
     if (!known) return null;
     if (
-      known.bodyHash === hash && known.agentId === envelope.agentId && known.repoPath === repoPath
+      known.agentId === envelope.agentId && known.repoPath === repoPath &&
+      known.bodyHash === bodyHash(action, envelope.reason)
     ) return known;
     throw new Refusal(
       409,
@@ -59,18 +66,34 @@ export class Proposals {
     );
   }
 
-  /** Throws a 429 {@link Refusal} when the agent, or all agents together, have too much pending (A6). */
-  checkQuota(agentId: string): void {
+  /**
+   * Throws a 429 {@link Refusal} when the agent, or all agents together, have too much open (A6).
+   *
+   * @param characters of the new proposal
+   */
+  checkQuota(agentId: string, characters: number): void {
     this.settle();
-    if (this.journal.count(["pending"], agentId) >= PROPOSAL_LIMITS.pendingPerAgent) {
+    const limits = PROPOSAL_LIMITS;
+    if (this.journal.countOf(agentId, ["pending"]) >= limits.pendingPerAgent) {
       throw new Refusal(
         429,
         "agent_pending_cap_exceeded",
-        `${PROPOSAL_LIMITS.pendingPerAgent} proposals of this agent are pending`,
+        `${limits.pendingPerAgent} proposals of this agent are pending`,
         "Wait for a decision on the pending proposals, or cancel those that are no longer wanted.",
       );
     }
-    if (this.journal.count(["pending"]) >= PROPOSAL_LIMITS.pendingInAll) {
+    if (this.journal.countOf(agentId, ALL) >= limits.rememberedPerAgent) {
+      throw new Refusal(
+        429,
+        "agent_rate_exceeded",
+        `this agent made ${limits.rememberedPerAgent} proposals within an hour`,
+        "Stop proposing; ask the person what is wanted.",
+      );
+    }
+    if (
+      this.journal.count(["pending"]) >= limits.pendingInAll ||
+      this.journal.size("pending") + characters > limits.pendingCharacters
+    ) {
       throw new Refusal(
         429,
         "pending_cap_exceeded",
@@ -80,16 +103,28 @@ export class Proposals {
     }
   }
 
-  /** Records a new pending proposal, durable before this returns (A7). */
-  admit(parsed: ParsedBody, repo: { path: string; id: string }, caller: Caller): ProposalRecord {
-    const now = this.now();
+  /**
+   * Records a new pending proposal, durable before this returns (A7). What was looked at before is
+   * looked at again in the same turn: two requests at once neither exceed a quota nor share a key.
+   * Throws 409 and 429 {@link Refusal}.
+   */
+  admit(
+    parsed: ParsedBody,
+    repo: { path: string; id: string },
+    caller: Caller,
+  ): { record: ProposalRecord; fresh: boolean } {
+    const known = this.existing(parsed, repo.path);
+    if (known) return { record: known, fresh: false };
     const { envelope, action } = parsed;
+    this.checkQuota(envelope.agentId, sizeOf(parsed));
+    const now = this.now();
     const record: ProposalRecord = {
       previewId: envelope.previewId,
       agentId: envelope.agentId,
       ownerHash: caller.ownerHash,
       idempotencyKey: envelope.idempotencyKey,
       bodyHash: bodyHash(action, envelope.reason),
+      groupHash: groupHash(action, repo.path),
       repoPath: repo.path,
       repoId: repo.id,
       action,
@@ -101,12 +136,13 @@ export class Proposals {
       endedAtMs: null,
       digest: null,
       overrides: {},
+      progress: null,
       result: null,
       rejectionReason: null,
     };
     this.journal.insert(record);
     this.#tell(record, null);
-    return record;
+    return { record, fresh: true };
   }
 
   /** The record, settled against the clock. Throws a 404 {@link Refusal} for an unknown id (T7). */
@@ -170,10 +206,23 @@ export class Proposals {
     outcome: "completed" | "failed",
     result: Record<string, unknown>,
   ): ProposalRecord {
-    return this.#decide(previewId, "executing", outcome, { endedAtMs: this.now(), result });
+    return this.#decide(previewId, "executing", outcome, {
+      endedAtMs: this.now(),
+      result: boundedResult(result),
+    });
   }
 
-  /** Expires what is due and forgets what ended over an hour ago. */
+  /** Notes how far an execution has come, durable before this returns. */
+  progress(previewId: string, progress: Progress): void {
+    this.journal.progress(previewId, progress);
+  }
+
+  /** Forgets what ended over an hour ago, and the surplus of what nobody approved. */
+  prune(): void {
+    this.journal.prune(this.now() - PROPOSAL_LIMITS.memoryMs, PROPOSAL_LIMITS.unapproved);
+  }
+
+  /** Expires what is due: nothing is decided, shown or answered before. */
   settle(): void {
     const now = this.now();
     for (const state of ["pending", "approved"] as const) {
@@ -183,7 +232,6 @@ export class Proposals {
         }
       }
     }
-    this.journal.prune(now - PROPOSAL_LIMITS.memoryMs);
   }
 
   #decide(
@@ -211,4 +259,11 @@ export class Proposals {
   #tell(record: ProposalRecord, from: ProposalStatus | null): void {
     for (const listener of this.#listeners) listener(record, from);
   }
+}
+
+const ALL: readonly ProposalStatus[] = ["pending", "approved", "executing", ...TERMINAL];
+
+/** Characters that a proposal will hold in the journal. */
+export function sizeOf({ action, envelope }: ParsedBody): number {
+  return JSON.stringify(action).length + envelope.reason.length;
 }

@@ -9,6 +9,8 @@ export class Refusal extends Error {
     readonly code: string,
     message: string,
     readonly agentRecommendation: string,
+    /** Further response headers. */
+    readonly headers: Readonly<Record<string, string>> = {},
   ) {
     super(message);
   }
@@ -37,8 +39,5 @@ export function invalid(message: string): Refusal {
 export function shown(value: unknown): string {
   const text = typeof value === "string" ? value : typeof value === "object" ? "…" : String(value);
   return JSON.stringify(text.length > 120 ? text.slice(0, 120) + "…" : text)
-    .replace(
-      /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-      (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"),
-    );
+    .replace(/[^\x20-\x7e]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
 }

@@ -1,29 +1,35 @@
-import { createHash } from "node:crypto";
-import { streamGit } from "../../git/command.ts";
 import { openRepository, type Repository } from "../../git/repository.ts";
 import {
   applyRestore,
   createRestorePoint,
+  fingerprintRepository,
   finishRestorePoint,
   previewRestore,
   previewUndo,
   readList,
   redo,
+  redoCandidate,
   registerRepository as register,
   RestoreError,
   type RestorePoint,
   type RestoreResult,
   undo,
+  undoCandidate,
   withRepositoryLock,
   type WriteContext,
 } from "../../restore/mod.ts";
 import type { RestoreRoom } from "./gateway.ts";
-import { json, readJson } from "./http.ts";
+import type { Bodies } from "./bodies.ts";
+import { json, method } from "./http.ts";
 import type { Session } from "./human_auth.ts";
 import type { HeldRepository, LedgerPort, MadePoint, RestorePort } from "./ports.ts";
 import { Refusal } from "./refusal.ts";
-import { method } from "./routes_agent.ts";
-import { headFacts, workTreeFacts } from "./executor/shared/facts.ts";
+import { knownRepositories } from "./repositories.ts";
+
+/** How long an operation waits for a repository that another one changes. Milliseconds. */
+const LOCK_WAIT_MS = 10_000;
+/** The same for only looking at one. Milliseconds. */
+const LOOK_WAIT_MS = 3_000;
 
 /** How the gateway uses the restore room: as the port of executions and as routes for people. */
 export function restoreRoom(
@@ -35,13 +41,25 @@ export function restoreRoom(
       withRepositoryLock(
         repo.facts.commonDir,
         (lock) => work(held(repo, { runDir, repoId, lock, ...parts })),
+        { waitMs: LOCK_WAIT_MS },
+      ),
+    fingerprint: (repo) =>
+      withRepositoryLock(
+        repo.facts.commonDir,
+        (lock) => fingerprintRepository(repo, { lock }),
+        { waitMs: LOOK_WAIT_MS },
       ),
   };
   return {
     port,
     register: (path) => register(runDir, path),
-    route: ({ events, ledger }) => async (request, rest, session) => {
-      const answer = await restoreRoute(request, rest, session, { runDir, ledger, ...parts });
+    route: ({ events, ledger, bodies }) => async (request, rest, session) => {
+      const answer = await restoreRoute(request, rest, session, {
+        runDir,
+        ledger,
+        bodies,
+        ...parts,
+      });
       if (answer && request.method === "POST") events.emit({ type: "restore" });
       return answer;
     },
@@ -71,31 +89,12 @@ function held(repo: Repository, context: WriteContext): HeldRepository {
       await finishRestorePoint(repo, context, point.id, "failed");
     },
     async settle(point, outcome) {
-      await finishRestorePoint(repo, context, point.id, outcome);
+      const finished = await finishRestorePoint(repo, context, point.id, outcome);
+      const after = finished?.headAfter;
+      return after ? { branchRef: after.ref, commit: after.oid } : null;
     },
-    fingerprint: () => fingerprint(repo),
+    fingerprint: () => fingerprintRepository(repo, context),
   };
-}
-
-/** HEAD, every ref but our own, the index and all that differs in the work tree, as one hash. */
-async function fingerprint(repo: Repository): Promise<string> {
-  const hash = createHash("sha256");
-  const [head, tree] = await Promise.all([headFacts(repo), workTreeFacts(repo)]);
-  hash.update(JSON.stringify([head, tree]));
-  const refs: string[] = [];
-  await streamGit(
-    repo,
-    ["for-each-ref", "--format=%(refname) %(objectname) %(symref)"],
-    { signal: repo.signal },
-    (chunk) => {
-      refs.push(new TextDecoder().decode(chunk));
-      return true;
-    },
-  );
-  for (const line of refs.join("").split("\n")) {
-    if (!line.startsWith("refs/fluxgit/")) hash.update(line).update("\n");
-  }
-  return hash.digest("hex");
 }
 
 /** What a point leaves out, as short words with counts. */
@@ -118,6 +117,7 @@ export function notCoveredWords(point: RestorePoint): string[] {
 interface RouteParts {
   readonly runDir: string;
   readonly ledger: LedgerPort;
+  readonly bodies: Bodies;
   readonly now: () => number;
   readonly log: (line: string) => void;
 }
@@ -135,15 +135,28 @@ async function restoreRoute(
   if (more.length > 0) return null;
   if (action === undefined) {
     method(request, "GET");
+    if (!new URL(request.url).searchParams.has("repoPath")) {
+      return json(200, { repositories: await knownRepositories(parts.runDir) });
+    }
     const { repo, repoId } = await openBody({
       repoPath: new URL(request.url).searchParams.get("repoPath"),
     }, parts);
     const state = await readList(parts.runDir, repoId, repo.path);
-    return json(200, { repoPath: repo.path, repoId, ...state });
+    // Which operations undo and redo mean; whether they are possible now their preview tells.
+    const [back, again] = state.kind === "ok"
+      ? [undoCandidate(state.list), redoCandidate(state.list)]
+      : [null, null];
+    return json(200, {
+      repoPath: repo.path,
+      repoId,
+      ...state,
+      undo: back?.id ?? null,
+      redo: again?.id ?? null,
+    });
   }
   if (!["preview", "apply", "undo", "redo"].includes(action)) return null;
   method(request, "POST");
-  const body = await readJson(request, MAX_BODY) as Record<string, unknown> | null;
+  const body = await parts.bodies.json(request, MAX_BODY) as Record<string, unknown> | null;
   const { repo, repoId } = await openBody(body ?? {}, parts);
   const pointId = typeof body?.["id"] === "string" ? body["id"] : null;
   const digest = typeof body?.["digest"] === "string" ? body["digest"] : null;

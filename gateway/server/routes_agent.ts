@@ -1,4 +1,6 @@
-import { guard, json, readJson } from "./http.ts";
+import { Fields } from "./admission/fields.ts";
+import type { Bodies } from "./bodies.ts";
+import { guard, json, method } from "./http.ts";
 import { Refusal } from "./refusal.ts";
 import type { Service } from "./service.ts";
 
@@ -10,6 +12,7 @@ export interface Health {
 }
 
 const PREFIX = "/v1/mcp/";
+const MAX_CANCEL_BODY = 64 * 1_024;
 const ID = /^[A-Za-z0-9_-]{1,128}$/;
 /** Header with which our own sidecar marks its proposals, so that only its process may cancel them. */
 export const SECRET_HEADER = "x-fluxgit-sidecar-secret";
@@ -21,6 +24,7 @@ export async function agentRoute(
   authority: string,
   service: Service,
   health: Health,
+  bodies: Bodies,
 ): Promise<Response | null> {
   if (!path.startsWith(PREFIX)) return null;
   guard(request, authority, "agent");
@@ -33,7 +37,7 @@ export async function agentRoute(
     if (action === "preview") {
       method(request, "POST");
       const secret = readSecret(request);
-      return json(202, await service.propose(last, await readJson(request), secret));
+      return json(202, await service.propose(last, await bodies.json(request), secret));
     }
     if (action === "status") {
       method(request, "GET");
@@ -42,17 +46,11 @@ export async function agentRoute(
     if (action === "cancel") {
       method(request, "POST");
       const secret = readSecret(request);
-      const body = await readJson(request, 64 * 1_024) as { agentId?: unknown } | null;
-      const agentId = body?.agentId;
-      if (typeof agentId !== "string" || agentId.length > 128) {
-        throw new Refusal(
-          422,
-          "validation_failed",
-          "body.agentId is required",
-          "Send the agent id that proposed it.",
-        );
-      }
-      return json(200, service.cancel(knownId(last), agentId, secret));
+      const id = knownId(last);
+      const body = new Fields(await bodies.json(request, MAX_CANCEL_BODY), "body");
+      const agentId = body.text("agentId", { max: 128 });
+      body.done();
+      return json(200, service.cancel(id, agentId, secret));
     }
   }
   if (area === "diff" && action === "semantic") {
@@ -69,18 +67,6 @@ export async function agentRoute(
     "there is no such route",
     "Use the routes of the sidecar's contract.",
   );
-}
-
-/** Throws 405 for another method; every route has exactly one. */
-export function method(request: Request, expected: string): void {
-  if (request.method !== expected) {
-    throw new Refusal(
-      405,
-      "method_not_allowed",
-      `this route takes ${expected}`,
-      "Use the right method.",
-    );
-  }
 }
 
 /** An id of the contract; anything else is unknown by definition. */

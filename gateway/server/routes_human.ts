@@ -1,12 +1,15 @@
+import { coverage, lostFile, wholeDiff } from "./card_parts.ts";
 import type { Events } from "./events.ts";
-import { guard, json, readJson } from "./http.ts";
+import { Fields } from "./admission/fields.ts";
+import type { Bodies } from "./bodies.ts";
+import { guard, json, method } from "./http.ts";
 import type { HumanAuth, Session } from "./human_auth.ts";
 import type { ProposalRecord } from "./journal.ts";
 import type { LedgerPort } from "./ports.ts";
-import { Refusal } from "./refusal.ts";
-import { knownId, method } from "./routes_agent.ts";
+import { invalid, Refusal } from "./refusal.ts";
+import { knownId } from "./routes_agent.ts";
 import type { Service } from "./service.ts";
-import type { Overrides, ProposalStatus } from "./types.ts";
+import { type Overrides, type ProposalStatus, TERMINAL } from "./types.ts";
 
 /** Everything here needs a session but signing in. */
 export interface HumanParts {
@@ -14,6 +17,7 @@ export interface HumanParts {
   readonly auth: HumanAuth;
   readonly events: Events;
   readonly ledger: LedgerPort;
+  readonly bodies: Bodies;
   /** Serves `/v1/human/restore…`; null when the path is none of its own. */
   readonly restoreRoute: (
     request: Request,
@@ -24,20 +28,12 @@ export interface HumanParts {
 
 const PREFIX = "/v1/human/";
 const MAX_BODY = 256 * 1_024;
+const MAX_REASON = 4_096;
 const STATES: Readonly<Record<string, readonly ProposalStatus[]>> = {
   pending: ["pending"],
   recoverable: ["approved", "executing"],
-  ended: ["completed", "failed", "rejected", "expired", "cancelled"],
-  all: [
-    "pending",
-    "approved",
-    "executing",
-    "completed",
-    "failed",
-    "rejected",
-    "expired",
-    "cancelled",
-  ],
+  ended: [...TERMINAL],
+  all: ["pending", "approved", "executing", ...TERMINAL],
 };
 
 /** Serves a human route, or null when the path is none. Throws {@link Refusal}. */
@@ -50,32 +46,15 @@ export async function humanRoute(
   if (!url.pathname.startsWith(PREFIX)) return null;
   guard(request, authority, "human");
   const [area, id, action, ...more] = url.pathname.slice(PREFIX.length).split("/");
-  if (area === "session" && id === undefined) return await signIn(request, parts.auth);
+  if (area === "session" && id === undefined) return await signIn(request, parts);
   const session = parts.auth.session(request.headers.get("authorization"));
   if (area === "proposals" && more.length === 0) {
-    if (id === undefined) {
-      method(request, "GET");
-      return json(200, {
-        proposals: parts.service.list(STATES[url.searchParams.get("state") ?? "pending"] ?? []).map(
-          summary,
-        ),
-      });
-    }
+    if (id === undefined) return queue(request, url, parts.service);
     return await proposalRoute(request, url, knownId(id), action, session, parts);
   }
   if (area === "events" && id === undefined) {
     method(request, "GET");
-    const stream = parts.events.open();
-    if (!stream) {
-      throw new Refusal(429, "too_many_windows", "too many windows are open", "Close one.");
-    }
-    return new Response(stream, {
-      headers: {
-        "content-type": "text/event-stream",
-        "cache-control": "no-store",
-        "x-content-type-options": "nosniff",
-      },
-    });
+    return eventStream(parts.events);
   }
   if (area === "ledger" && id === undefined) {
     method(request, "GET");
@@ -89,38 +68,55 @@ export async function humanRoute(
     );
     if (answer) return answer;
   }
-  throw new Refusal(
-    404,
-    "not_found",
-    "there is no such route",
-    "Use the approvals command or the page.",
-  );
+  throw noRoute();
 }
 
-async function signIn(request: Request, auth: HumanAuth): Promise<Response> {
+async function signIn(request: Request, { auth, bodies }: HumanParts): Promise<Response> {
   if (request.method === "DELETE") {
     auth.signOut(request.headers.get("authorization"));
     return json(200, { signedOut: true });
   }
   method(request, "POST");
-  const body = await readJson(request, MAX_BODY) as {
-    code?: unknown;
-    link?: unknown;
-    channel?: unknown;
-  } | null;
-  const channel = body?.channel === "terminal" ? "terminal" : "page";
-  if (typeof body?.code === "string") {
-    return json(200, { session: auth.signIn({ code: body.code }, channel) });
+  const body = new Fields(await bodies.json(request, MAX_BODY), "body");
+  const code = body.optionalText("code", { max: 200, min: 0 });
+  const link = body.optionalText("link", { max: 200, min: 0 });
+  const channel = body.choice("channel", ["terminal", "page"], "page");
+  body.done();
+  if ((code === null) === (link === null)) throw invalid("give either code or link");
+  const given = code !== null ? { code } : { link: link! };
+  return json(200, { session: await auth.signIn(given, channel) });
+}
+
+function queue(request: Request, url: URL, service: Service): Response {
+  method(request, "GET");
+  const state = url.searchParams.get("state") ?? "pending";
+  const states = Object.hasOwn(STATES, state) ? STATES[state]! : null;
+  if (!states) throw invalid(`state must be one of ${Object.keys(STATES).join(", ")}`);
+  const { proposals, total } = service.list(states);
+  // Paths may be long: rather a shorter queue that says so than none.
+  let kept = proposals;
+  while (kept.length > 1 && JSON.stringify(kept).length > MAX_QUEUE) {
+    kept = kept.slice(0, Math.ceil(kept.length / 2));
   }
-  if (typeof body?.link === "string") {
-    return json(200, { session: auth.signIn({ link: body.link }, channel) });
+  return json(200, { proposals: kept, total, truncated: kept.length < total });
+}
+
+/** Characters; some of them take three bytes. */
+const MAX_QUEUE = 900_000;
+
+function eventStream(events: Events): Response {
+  const stream = events.open();
+  if (!stream) {
+    throw new Refusal(429, "too_many_windows", "too many windows are open", "Close one.");
   }
-  throw new Refusal(
-    422,
-    "validation_failed",
-    "give code or link",
-    "Only a person at the gateway's terminal can sign in.",
-  );
+  return new Response(stream, {
+    headers: {
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "cross-origin-resource-policy": "same-origin",
+    },
+  });
 }
 
 async function proposalRoute(
@@ -129,91 +125,51 @@ async function proposalRoute(
   id: string,
   action: string | undefined,
   session: Session,
-  { service }: HumanParts,
+  { service, bodies }: HumanParts,
 ): Promise<Response> {
   switch (action) {
-    case undefined: {
+    case undefined:
       method(request, "GET");
-      const toIndex = url.searchParams.get("applyToIndex");
+      return json(200, await service.card(id, readSwitches(url)));
+    case "diff":
+      method(request, "GET");
+      return await wholeDiff(service.record(id), service.parts.options);
+    case "coverage":
+      method(request, "GET");
+      return json(200, await coverage(service.record(id)));
+    case "file": {
+      method(request, "GET");
+      const path = url.searchParams.get("path");
+      if (path === null) throw invalid("path is required");
+      return json(200, await lostFile(service.record(id), path, service.parts.options));
+    }
+  }
+  if (action !== "approve" && action !== "reject" && action !== "reconcile") throw noRoute();
+  method(request, "POST");
+  const body = new Fields(await bodies.json(request, MAX_BODY), "body");
+  switch (action) {
+    case "approve": {
+      const digest = body.text("digest", { max: 200 });
+      const words = body.nullableText("words", { max: 8_192, min: 0 });
+      const overrides = readOverrides(body.raw("overrides"));
+      body.done();
       return json(
         200,
-        await service.card(id, toIndex === null ? {} : { applyToIndex: toIndex === "true" }),
+        outcome(await service.approve(id, { digest, words, overrides }, session.channel)),
       );
-    }
-    case "approve": {
-      method(request, "POST");
-      const body = objectBody(await readJson(request, MAX_BODY));
-      if (typeof body["digest"] !== "string") {
-        throw new Refusal(422, "validation_failed", "digest is required", "Show the card first.");
-      }
-      const words = typeof body["words"] === "string" ? body["words"].slice(0, 1_000) : null;
-      const record = await service.approve(id, {
-        digest: body["digest"],
-        words,
-        overrides: readOverrides(body["overrides"]),
-      }, session.channel);
-      return json(200, outcome(record));
     }
     case "reject": {
-      method(request, "POST");
-      const body = objectBody(await readJson(request, MAX_BODY));
-      const reason = typeof body["reason"] === "string" && body["reason"].trim() !== ""
-        ? body["reason"].slice(0, 4_096)
-        : null;
-      return json(200, outcome(service.reject(id, reason, session.channel)));
+      const reason = body.nullableText("reason", { max: MAX_REASON, min: 0 });
+      body.done();
+      const given = reason === null || reason.trim() === "" ? null : reason;
+      return json(200, outcome(service.reject(id, given, session.channel)));
     }
     case "reconcile": {
-      method(request, "POST");
-      const wanted = objectBody(await readJson(request, MAX_BODY))["outcome"];
-      if (wanted !== "completed" && wanted !== "failed") {
-        throw new Refusal(
-          422,
-          "validation_failed",
-          "outcome must be completed or failed",
-          "Look at the repository first.",
-        );
-      }
+      const wanted = body.choice("outcome", ["completed", "failed"]);
+      body.done();
       return json(200, outcome(service.reconcile(id, wanted, session.channel)));
     }
-    default:
-      throw new Refusal(
-        404,
-        "not_found",
-        "there is no such route",
-        "Use approve, reject or reconcile.",
-      );
   }
-}
-
-/** A line of the queue. */
-function summary(record: ProposalRecord): Record<string, unknown> {
-  const {
-    previewId,
-    status,
-    agentId,
-    repoPath,
-    repoId,
-    reason,
-    createdAtMs,
-    expiresAtMs,
-    endedAtMs,
-    result,
-    rejectionReason,
-  } = record;
-  return {
-    previewId,
-    operationType: record.action.operationType,
-    status,
-    agentId,
-    repoPath,
-    repoId,
-    reason: reason.length > 300 ? reason.slice(0, 300) + "…" : reason,
-    createdAtMs,
-    expiresAtMs,
-    endedAtMs,
-    ...(result ? { result } : {}),
-    ...(rejectionReason !== null ? { rejectionReason } : {}),
-  };
 }
 
 function outcome(record: ProposalRecord): Record<string, unknown> {
@@ -225,26 +181,36 @@ function outcome(record: ProposalRecord): Record<string, unknown> {
   };
 }
 
-function objectBody(value: unknown): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
+/** Switches of a card that is only looked at. */
+function readSwitches(url: URL): Overrides {
+  const toIndex = url.searchParams.get("applyToIndex");
+  if (toIndex === null) return {};
+  if (toIndex !== "true" && toIndex !== "false") {
+    throw invalid("applyToIndex must be true or false");
   }
-  throw new Refusal(
-    422,
-    "validation_failed",
-    "the body must be an object",
-    "Send one JSON object.",
-  );
+  return { applyToIndex: toIndex === "true" };
 }
 
 function readOverrides(value: unknown): Overrides {
   if (value === undefined || value === null) return {};
-  const given = objectBody(value);
-  const steps = given["confirmedSteps"];
+  const given = new Fields(value, "body.overrides");
+  const toIndex = given.has("applyToIndex") ? given.bool("applyToIndex", false) : null;
+  const steps = given.list("confirmedSteps", 10);
+  given.done();
+  if (steps?.some((step) => !Number.isSafeInteger(step))) {
+    throw invalid("body.overrides.confirmedSteps must be step numbers, counted from 0");
+  }
   return {
-    ...(typeof given["applyToIndex"] === "boolean" ? { applyToIndex: given["applyToIndex"] } : {}),
-    ...(Array.isArray(steps)
-      ? { confirmedSteps: steps.filter((step) => Number.isSafeInteger(step)).slice(0, 10) }
-      : {}),
+    ...(toIndex === null ? {} : { applyToIndex: toIndex }),
+    ...(steps === null ? {} : { confirmedSteps: steps as number[] }),
   };
+}
+
+function noRoute(): Refusal {
+  return new Refusal(
+    404,
+    "not_found",
+    "there is no such route",
+    "Use the approvals command or the page.",
+  );
 }

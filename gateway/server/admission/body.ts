@@ -39,22 +39,24 @@ export function parseBody(
   if (type !== suffix) {
     throw invalid(`body.operationType is ${type}, but the path says ${suffix.slice(0, 40)}`);
   }
+  const previewId = fields.text("previewId", {
+    max: 128,
+    pattern: ID,
+    form: "1 to 128 ASCII letters, digits, _ and -",
+  });
   const envelope: Envelope = {
-    previewId: fields.text("previewId", {
-      max: 128,
-      pattern: ID,
-      form: "1 to 128 ASCII letters, digits, _ and -",
-    }),
+    previewId,
     agentId: fields.text("agentId", {
       max: 128,
       pattern: /^[A-Za-z0-9._:-]+$/,
       form: "ASCII letters, digits and . _ : -",
     }),
-    idempotencyKey: fields.text("idempotencyKey", {
+    // Older senders give none: then each request is an intent of its own.
+    idempotencyKey: fields.optionalText("idempotencyKey", {
       max: 160,
       pattern: /^[A-Za-z0-9_:-]+$/,
       form: "ASCII letters, digits and _ : -",
-    }),
+    }) ?? `${type}:id:${previewId}`,
     repoPath: checkAbsolutePath(fields.raw("repoPath"), "body.repoPath", windows),
     reason: fields.text("reason", {
       max: 4_096,

@@ -44,6 +44,11 @@ export class Fields {
     return value === undefined ? null : checkText(value, `${this.at}.${name}`, rule);
   }
 
+  /** As {@link optionalText}; null counts as not given. */
+  nullableText(name: string, rule: TextRule): string | null {
+    return this.raw(name) === null ? null : this.optionalText(name, rule);
+  }
+
   bool(name: string, fallback: boolean): boolean {
     const value = this.raw(name);
     if (value === undefined) return fallback;

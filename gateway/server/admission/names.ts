@@ -69,5 +69,8 @@ export function checkAbsolutePath(value: unknown, at: string, windows: boolean):
   if (/[\u0000\n\r]/.test(text) || !isAbsolutePath(text, windows)) {
     throw invalid(`${at} ${shown(text)} must be an absolute path`);
   }
+  if (text.split(windows ? /[\\/]/ : "/").includes("..")) {
+    throw invalid(`${at} ${shown(text)} may not hold ..`);
+  }
   return text;
 }
