@@ -1,0 +1,388 @@
+import { diffView } from "./diff_view.ts";
+import { parseDiff } from "./diff_parse.ts";
+import { type Child, h, icon, ident, longList, oid, prose, section } from "./dom.ts";
+import type { Card, CommitEffect, Effect, Note } from "./shapes.ts";
+import { count } from "./text.ts";
+import { operationName } from "./words.ts";
+
+/** What is particular to one operation. Members that nobody here knows are listed as they are. */
+export function details(card: Card): HTMLElement | null {
+  const all = card.effect!.details;
+  const special = SPECIAL[card.operationType];
+  const known = new Set(special?.members ?? []);
+  const rest = Object.entries(all).filter(([name]) => !known.has(name));
+  const parts: Child[] = [special?.draw(all, card)];
+  if (rest.length > 0) parts.push(facts(rest.map(([name, value]) => [words(name), shown(value)])));
+  const place = h("div", { class: "details" }, parts);
+  return place.childElementCount === 0 ? null : place;
+}
+
+type Details = Readonly<Record<string, unknown>>;
+interface Special {
+  /** Members that are drawn here, or shown elsewhere on the card. */
+  readonly members: readonly string[];
+  readonly draw: (all: Details, card: Card) => Child;
+}
+
+const SPECIAL: Readonly<Record<string, Special>> = {
+  push: {
+    members: [
+      "remote",
+      "url",
+      "branch",
+      "lease",
+      "overwrittenCommits",
+      "setUpstream",
+      "remoteStateSource",
+    ],
+    draw: (all) => [
+      section(
+        "Where it is pushed",
+        { class: "target" },
+        facts([
+          ["Remote", ident(text(all["remote"]))],
+          ["Address", ident(text(all["url"]))],
+          ["Branch", ident(text(all["branch"]))],
+          [
+            "Force",
+            all["lease"] === null ? "no: the remote refuses what would lose commits" : h(
+              "strong",
+              { class: "danger-text" },
+              "yes, only while the remote is at the id below",
+            ),
+          ],
+          ...(all["lease"] === null ? [] : [["Lease", oid(text(all["lease"]))] as Fact]),
+          ...(all["lease"] === null ? [] : [
+            [
+              "Overwrites",
+              `${count(Number(all["overwrittenCommits"]), "commit")} on the remote`,
+            ] as Fact,
+          ]),
+          ["Upstream", all["setUpstream"] === true ? "is set to this branch" : "stays as it is"],
+        ]),
+        h("p", { class: "muted" }, `The remote's state is ${text(all["remoteStateSource"])}.`),
+      ),
+    ],
+  },
+  commit: {
+    members: ["message", "takes"],
+    draw: (all) =>
+      section(
+        "Commit message",
+        { class: "message" },
+        prose(text(all["message"]), { class: "file-text" }),
+        h("p", { class: "muted" }, `Takes ${text(all["takes"])}.`),
+      ),
+  },
+  worktree: {
+    members: ["worktreePath", "newBranch", "startsAt"],
+    draw: (all) =>
+      section(
+        "The new work tree",
+        {},
+        facts([
+          ["Folder", ident(text(all["worktreePath"]))],
+          ["Branch", all["newBranch"] === true ? "a new one" : "exists already"],
+          ["Starts at", oid(typeof all["startsAt"] === "string" ? all["startsAt"] : null)],
+        ]),
+      ),
+  },
+  branch: {
+    members: ["startPoint", "checkout"],
+    draw: (all) =>
+      section(
+        "The new branch",
+        {},
+        facts([
+          ["Starts at", ident(text(all["startPoint"]))],
+          ["Switch to it", all["checkout"] === true ? "yes" : "no"],
+        ]),
+      ),
+  },
+  branchDelete: { members: ["branches"], draw: (all, card) => branchTable(all["branches"], card) },
+  plan: {
+    members: ["steps", "destructiveSteps"],
+    draw: (all) => planSteps(all),
+  },
+  reset: {
+    members: ["mode", "diffReads"],
+    draw: (all) =>
+      section(
+        "What a reset does here",
+        {},
+        h("p", {}, RESET[text(all["mode"])] ?? text(all["mode"])),
+      ),
+  },
+  discard: { members: ["untrackedRemoved", "ignoredFiles"], draw: () => null },
+  merge: {
+    members: ["kind", "mergeBase", "changesFiles"],
+    draw: (all) =>
+      section(
+        "How it is merged",
+        {},
+        facts([
+          ["Result", text(all["kind"])],
+          [
+            "Common base",
+            oid(typeof all["mergeBase"] === "string" ? all["mergeBase"] : null, "none"),
+          ],
+          [
+            "Your files",
+            all["changesFiles"] === true
+              ? "change: the branch is checked out here"
+              : "stay: the branch is checked out nowhere",
+          ],
+        ]),
+      ),
+  },
+  rebase: {
+    members: ["onto", "publishedCommits", "mergeCommits"],
+    draw: (all) =>
+      section(
+        "What is rewritten",
+        {},
+        facts([
+          ["Onto", ident(text(all["onto"]))],
+          ["Already published", count(Number(all["publishedCommits"]), "commit")],
+          ["Merge commits", `${text(all["mergeCommits"])}`],
+        ]),
+      ),
+  },
+  patch: {
+    members: ["applyToIndex", "changesOfKind", "places"],
+    draw: (all) => [
+      lines("Created, deleted and changed kinds", all["changesOfKind"]),
+      lines("Where pieces really land", all["places"]),
+    ],
+  },
+  submodulePointer: {
+    members: [
+      "submodule",
+      "path",
+      "direction",
+      "recorded",
+      "recordedOid",
+      "checkedOut",
+      "checkedOutOid",
+      "log",
+      "commits",
+      "message",
+    ],
+    draw: (all) => submodule(all),
+  },
+};
+
+const RESET: Readonly<Record<string, string>> = {
+  soft: "Only the branch moves. What is staged and your files stay; the difference becomes staged.",
+  mixed: "The branch moves and nothing is staged any more. Your files stay as they are.",
+  hard:
+    "The branch moves, and tracked files become what the target holds: uncommitted work in them is overwritten.",
+};
+
+type Fact = readonly [string, Child];
+
+/** Names and values side by side. */
+export function facts(list: readonly Fact[]): HTMLElement {
+  return h(
+    "dl",
+    { class: "facts" },
+    list.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
+}
+
+function branchTable(value: unknown, card: Card): HTMLElement {
+  const rows = array(value) as {
+    repoPath: string;
+    branch: string;
+    tipOid: string | null;
+    skip: string | null;
+    subject: string | null;
+  }[];
+  const several = new Set(rows.map((row) => row.repoPath)).size > 1 ||
+    rows.some((row) => row.repoPath !== card.repoPath);
+  const titles = [
+    "Branch",
+    ...(several ? ["Repository"] : []),
+    "Tip",
+    "Last commit",
+    "What happens",
+  ];
+  return section(
+    "Branches as they are now",
+    { class: "branch-table" },
+    h(
+      "table",
+      { class: "plain stack" },
+      h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
+      h(
+        "tbody",
+        {},
+        rows.slice(0, 400).map((row) =>
+          h(
+            "tr",
+            { class: row.skip === null ? "going" : "staying" },
+            h("th", { scope: "row" }, ident(row.branch)),
+            several ? h("td", { "data-title": "Repository" }, ident(row.repoPath)) : null,
+            h("td", { "data-title": "Tip" }, oid(row.tipOid)),
+            h("td", { "data-title": "Last commit" }, row.subject ?? ""),
+            h(
+              "td",
+              { "data-title": "What happens" },
+              row.skip === null
+                ? h("span", { class: "gone" }, "deleted; its commits are kept elsewhere")
+                : h("span", {}, `stays: ${SKIPS[row.skip] ?? row.skip}`),
+            ),
+          )
+        ),
+      ),
+    ),
+  );
+}
+
+const SKIPS: Readonly<Record<string, string>> = {
+  unknown: "there is no such branch",
+  unmerged: "it has commits that are nowhere else",
+  checked_out: "it is checked out in a work tree",
+  unreadable_repository: "the repository cannot be opened",
+  protected: "it is protected",
+};
+
+interface Step {
+  readonly operationType?: string;
+  readonly summary?: string;
+  readonly status?: string;
+  readonly destructive?: boolean;
+  readonly risk?: string;
+  readonly warnings?: readonly Note[];
+  readonly blockers?: readonly Note[];
+  readonly effect?: Partial<Effect>;
+  readonly commits?: readonly CommitEffect[];
+  readonly diff?: string | null;
+  readonly note?: string;
+}
+
+/** Numbered steps; the destructive ones have a box to tick, which the decision reads. */
+function planSteps(all: Details): HTMLElement {
+  const steps = array(all["steps"]) as Step[];
+  const destructive = new Set(array(all["destructiveSteps"]) as number[]);
+  return section(
+    `Steps, in this order (${steps.length})`,
+    { class: "plan" },
+    h(
+      "p",
+      { class: "muted" },
+      "One approval for all of them. They run one after the other and stop at the first that fails.",
+    ),
+    h(
+      "ol",
+      {},
+      steps.map((step, i) => {
+        const effect = step.effect ?? (step as Partial<Effect>);
+        const diff = effect.diff ?? step.diff ?? null;
+        return h(
+          "li",
+          { class: destructive.has(i) ? "destructive" : "" },
+          h(
+            "div",
+            { class: "step-head" },
+            h(
+              "span",
+              { class: "operation" },
+              icon(step.operationType ?? ""),
+              operationName(step.operationType ?? ""),
+            ),
+            ident(effect.summary ?? step.summary ?? ""),
+          ),
+          step.note ? h("p", { class: "muted" }, step.note) : null,
+          array(step.warnings).concat(array(step.blockers)).map((note) =>
+            h("p", { class: "step-note" }, icon("warning"), " ", (note as Note).message)
+          ),
+          array(effect.files).length > 0
+            ? longList(
+              array(effect.files) as { path: string; status: string }[],
+              10,
+              (file) =>
+                h("li", {}, h("span", { class: "file-status" }, file.status), ident(file.path)),
+              { class: "file-list" },
+              "files",
+            )
+            : null,
+          diff ? diffView(parseDiff(diff), { heading: `Changes of step ${i + 1}` }) : null,
+          destructive.has(i)
+            ? h(
+              "label",
+              { class: "check" },
+              h("input", { type: "checkbox", "data-step": i }),
+              ` I want step ${i + 1}, which destroys something`,
+            )
+            : null,
+        );
+      }),
+    ),
+  );
+}
+
+function submodule(all: Details): HTMLElement {
+  const id = (...names: string[]) => {
+    const found = names.map((name) => all[name]).find((value) => typeof value === "string");
+    return typeof found === "string" ? found : null;
+  };
+  const log = array(all["log"] ?? all["commits"]) as (CommitEffect | string)[];
+  return section(
+    "The submodule",
+    {},
+    facts([
+      ["Folder", ident(id("path", "submodule") ?? "")],
+      ["Recorded now", oid(id("recordedOid", "recorded"))],
+      ["Checked out now", oid(id("checkedOutOid", "checkedOut"))],
+      [
+        "What happens",
+        id("direction") === "return"
+          ? "the recorded commit is checked out in the submodule again"
+          : "the checked-out commit is recorded in a new commit of the parent",
+      ],
+    ]),
+    id("message") ? prose(id("message")!, { class: "file-text" }) : null,
+    log.length === 0 ? null : longList(
+      log,
+      20,
+      (entry) =>
+        typeof entry === "string"
+          ? h("li", {}, entry)
+          : h("li", {}, oid(entry.oid), " ", h("span", { class: "subject" }, entry.subject)),
+      { class: "log" },
+      "commits",
+    ),
+  );
+}
+
+function lines(title: string, value: unknown): HTMLElement | null {
+  const list = array(value) as unknown[];
+  if (list.length === 0) return null;
+  return section(
+    title,
+    {},
+    longList(list, 10, (line) => h("li", {}, ident(text(line))), { class: "paths" }, "lines"),
+  );
+}
+
+function array(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+}
+
+function shown(value: unknown): Child {
+  if (value === null) return h("span", { class: "muted" }, "none");
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "string") return /^[0-9a-f]{40,64}$/.test(value) ? oid(value) : prose(value);
+  return prose(typeof value === "number" ? String(value) : JSON.stringify(value, null, 2));
+}
+
+/** `publishedCommits` as "Published commits". */
+function words(name: string): string {
+  const spaced = name.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}
