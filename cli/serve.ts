@@ -4,7 +4,8 @@ import { Writer } from "../common/writer/client.ts";
 import { serveProtocol } from "../protocol/server.ts";
 import { openStdio } from "../protocol/stdio.ts";
 import type { LedgerSettings } from "../common/writer/messages.ts";
-import type { FinishedCall, ServerIdentity } from "../protocol/types.ts";
+import type { RecordedCall } from "../common/writer/presence_record.ts";
+import type { CallObserver, FinishedCall, ServerIdentity } from "../protocol/types.ts";
 import { createToolTable } from "../registry/table.ts";
 import { readToolsets } from "../registry/toolsets.ts";
 
@@ -23,6 +24,8 @@ export const IDENTITY: ServerIdentity = {
 
 /** The flush of the ledger may hold up the exit so long (`additions.md` section 6). */
 const FLUSH_MS = 800;
+/** And the removal of the presence record so long. */
+const LEAVE_MS = 200;
 /** An answer that is longer cannot be the handshake's. */
 const HANDSHAKE_BYTES = 4_096;
 /** Quiet time after which the writer starts although no call came. */
@@ -67,7 +70,7 @@ export async function serve(): Promise<number> {
     tools: createToolTable({ env: readVariable, scratch: writer, now: Date.now, runDir, families }),
     observers: [{
       finished: (call) => ledger ? writer.record(forLedger(call)) : void writer.start(),
-    }],
+    }, presenceObserver(writer, runDir)],
     log: complain,
   });
   const stop = () => server.stop();
@@ -88,6 +91,7 @@ export async function serve(): Promise<number> {
   clearTimeout(quiet);
   const unwritten = await writer.flush(FLUSH_MS);
   if (unwritten > 0) complain(`${unwritten} ledger entries were not written`);
+  await writer.leave(LEAVE_MS);
   writer.stop();
   return code;
 }
@@ -132,5 +136,66 @@ function forLedger(call: FinishedCall): unknown {
     cancelled,
     startedAtMs,
     durationMs,
+  };
+}
+
+/**
+ * Keeps the presence record, and begins to look for other agents once the first call that names a
+ * repository has been answered, so that a proposal finds that done.
+ */
+function presenceObserver(writer: Writer, runDir: string | null): CallObserver {
+  const silent = readVariable("FLUXGIT_MCP_PRESENCE_DISABLED") !== undefined;
+  let looked = false;
+  return {
+    finished(call) {
+      const named = repositoryOf(call);
+      if (named === null) return;
+      if (!silent) writer.present(named);
+      if (looked) return;
+      looked = true;
+      startLooking(writer, runDir, named.repoPath).catch(() => {
+        // A hint that nobody asked for yet; who asks is told what is missing.
+      });
+    },
+  };
+}
+
+async function startLooking(writer: Writer, runDir: string | null, path: string): Promise<void> {
+  const [presence, { readAllowedRoots, ROOTS_VARIABLE }] = await Promise.all([
+    import("../presence/mod.ts"),
+    import("../common/allowed_roots.ts"),
+  ]);
+  presence.startLooking({
+    env: readVariable,
+    runDir,
+    now: Date.now,
+    roots: readAllowedRoots(readVariable(ROOTS_VARIABLE))?.canonical ?? null,
+    copyDatabase: (database) => writer.copyDatabase(database),
+  }, path);
+}
+
+/**
+ * What the presence record keeps of a call; null for calls that leave no trace in it: refused ones,
+ * those without a repository, proposals that nobody took (`presence.md` 1.3).
+ */
+function repositoryOf({ name, args, context, outcome, startedAtMs, durationMs }: FinishedCall):
+  | RecordedCall
+  | null {
+  const path = (args as { repoPath?: unknown } | undefined)?.repoPath;
+  if (outcome.kind !== "result" || typeof path !== "string") return null;
+  if (name.startsWith("operation.preview.")) {
+    const { previewId, status } = outcome.payload;
+    if (typeof previewId !== "string" || status === "refused") return null;
+  }
+  let repoPath = path;
+  try {
+    repoPath = Deno.realPathSync(path);
+  } catch { /* the call said so; it was checked as it stands */ }
+  const unnamed = context.agentId === "external-mcp-sidecar";
+  return {
+    client: { name: unnamed ? null : context.agentId, version: context.clientVersion },
+    repoPath,
+    lastCallMs: startedAtMs + Math.round(durationMs),
+    lastTool: name,
   };
 }

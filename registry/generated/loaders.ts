@@ -8,6 +8,7 @@ export const LOADERS: Readonly<Record<string, () => Promise<{ default: AnyTool }
   "safety.eventDetails": () => import("../../tools/safety/event_details.ts"),
   "fleet.radar": () => import("../../tools/fleet/radar.ts"),
   "fleet.digest": () => import("../../tools/fleet/digest.ts"),
+  "agents.presence": () => import("../../tools/agents/presence.ts"),
   "repo.status": () => import("../../tools/repo/status.ts"),
   "repo.refs": () => import("../../tools/repo/refs.ts"),
   "repo.branchStack": () => import("../../tools/repo/branch_stack.ts"),

@@ -3,7 +3,7 @@ import { TOOL_ORDER } from "../../scripts/generate/order.ts";
 import { Sandbox } from "../fixtures/sandbox.ts";
 
 /** Tools of the contract that this version does not offer yet. */
-const NOT_BUILT = ["agents.presence"];
+const NOT_BUILT: readonly string[] = [];
 
 /** What `tools/list` must name, in this order. */
 export const LISTED: readonly string[] = TOOL_ORDER.filter((name) => !NOT_BUILT.includes(name));
@@ -40,6 +40,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   "worktree.list": {},
   "submodule.status": {},
   "diff.text": {},
+  "agents.presence": {},
   "diff.semantic": { args: { path: "src/price.ts" } },
   "diff.semanticFallbacks": {},
   "flux.latestRestorePoint": { error: 10001 },

@@ -51,7 +51,7 @@ const PREVIEWS: Record<string, { destructive: boolean; openWorld: boolean; risk:
   submodulePointer: { destructive: false, openWorld: false, risk: "medium" },
 };
 /** Tools of the contract that are still to come; empty when all are built. */
-const TO_COME = ["agents.presence"];
+const TO_COME: readonly string[] = [];
 const CONTRACT = [
   ...READ,
   ...Object.keys(PREVIEWS).map((type) => `operation.preview.${type}`),

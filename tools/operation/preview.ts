@@ -9,6 +9,7 @@ import {
   type ToolContext,
   type Z,
 } from "../../registry/define.ts";
+import { withOtherAgents } from "./other_agents.ts";
 import { checkText } from "./refusals.ts";
 import { completedData, type OperationType, proposal } from "./shapes.ts";
 
@@ -32,6 +33,8 @@ export interface Preview<S extends Shape> {
   readonly members: (args: Args<S> & RepositoryArgs) => Record<string, unknown>;
 }
 
+const TIER = "fluxgit-write-handshake";
+
 type ProposalShape = ReturnType<typeof proposal>;
 
 /** Makes the tool `operation.preview.<type>`: it checks, asks the gateway, and changes nothing itself. */
@@ -43,7 +46,7 @@ export function definePreview<S extends Shape>(preview: Preview<S>): AnyTool {
     description: preview.description,
     family: "operation",
     scope: "repository",
-    tier: "fluxgit-write-handshake",
+    tier: TIER,
     sources: ["fluxgit-app"],
     risk: preview.risk,
     annotations: {
@@ -59,13 +62,15 @@ export function definePreview<S extends Shape>(preview: Preview<S>): AnyTool {
       const own = args as unknown as Args<S> & RepositoryArgs & Args<ProposalShape>;
       checkText("reason", own.reason);
       preview.check(own, context);
-      return await propose(tool, {
-        operationType: preview.type,
-        repoPath: own.repoPath,
-        reason: own.reason,
-        idempotencyKey: own.idempotencyKey,
-        members: preview.members(own),
-      }, context);
+      const members = preview.members(own);
+      return await withOtherAgents(args, context, TIER, () =>
+        propose(tool, {
+          operationType: preview.type,
+          repoPath: own.repoPath,
+          reason: own.reason,
+          idempotencyKey: own.idempotencyKey,
+          members,
+        }, context));
     },
   });
 }
