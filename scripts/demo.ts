@@ -1,7 +1,9 @@
 /**
- * `deno task demo [PATH]`: starts the sidecar as a host would, asks it five questions through an
+ * `deno task demo [PATH] [--yes]`: starts the sidecar as a host would, asks it five questions through an
  * official MCP client, and prints what the agent got, next to the plain git commands it replaced.
- * Without a path it builds a sample repository; a repository of yours is only read.
+ * Without a path it builds a sample repository, in which the agent then proposes a commit and a merge:
+ * you approve them in a second terminal, or with `--yes` (and without a terminal) the demo plays you.
+ * A repository of yours is only read.
  */
 
 import { Client } from "@modelcontextprotocol/client";
@@ -10,6 +12,7 @@ import { FROM_SOURCE } from "./bench/server.ts";
 import { countTokens, listTokens } from "./bench/tokens.ts";
 import { type DemoCall, demoCalls } from "./demo/calls.ts";
 import { chooseTarget, runPlain } from "./demo/plain.ts";
+import { nameAuthor, type PersonChoice, proposeAndUndo } from "./demo/propose.ts";
 import { buildStory } from "./demo/story.ts";
 import { print, say } from "./lib/terminal.ts";
 
@@ -28,9 +31,10 @@ const plus = (a: Cost, b: Cost): Cost => ({
 const NOTHING: Cost = { count: 0, ms: 0, tokens: 0 };
 
 async function main(): Promise<number> {
-  const [given, ...rest] = Deno.args;
+  const play = Deno.args.includes("--yes") || !Deno.stdin.isTerminal();
+  const [given, ...rest] = Deno.args.filter((arg) => arg !== "--yes");
   if (rest.length > 0 || given?.startsWith("-")) {
-    say("usage: deno task demo [PATH]");
+    say("usage: deno task demo [PATH] [--yes]");
     return 2;
   }
   // The vocabulary takes a moment to load; that is not the sidecar's time.
@@ -41,7 +45,9 @@ async function main(): Promise<number> {
     if (given === undefined) {
       print("A sample repository: a feature branch that has moved apart from its");
       print("upstream, a conflict ahead, a stash, and a working tree left in the middle.\n");
-      return await show((await buildStory(folder)).repo, `${folder}/run`);
+      const { repo } = await buildStory(folder);
+      await nameAuthor(repo);
+      return await show(repo, `${folder}/run`, { play, runDir: `${folder}/run` });
     }
     const path = await Deno.realPath(given).catch(() => null);
     if (path === null) {
@@ -56,7 +62,7 @@ async function main(): Promise<number> {
 }
 
 /** Asks about one repository and prints the answers. */
-async function show(repo: string, runDir: string): Promise<number> {
+async function show(repo: string, runDir: string, person?: PersonChoice): Promise<number> {
   const client = new Client({ name: "fluxgit-demo", version: "1.0.0" }, {
     versionNegotiation: { mode: "auto" },
   });
@@ -90,6 +96,7 @@ async function show(repo: string, runDir: string): Promise<number> {
     print(`\n${ratio.toFixed(1)} times the tokens without the sidecar, and each command is a turn`);
     print("of the model. Two well-chosen commands can be cheaper than a briefing:");
     print("docs/token-comparison has such a pair beside the broad comparison.");
+    if (person) await proposeAndUndo(client, repo, person);
     return 0;
   } finally {
     await client.close();
