@@ -62,6 +62,8 @@ export interface InspectOptions {
   readonly signal?: AbortSignal;
   /** Ceiling of a card's diff where it is not the usual one. Bytes. */
   readonly diffBytes?: number;
+  /** Milliseconds for one approved git command, its hooks included; ten minutes when not given. */
+  readonly approvedDeadlineMs?: number;
   /** Gives the operation of a type; for tests. */
   readonly load?: (type: OperationType) => Promise<Operation>;
 }

@@ -37,6 +37,8 @@ export interface GatewayOptions {
   readonly now?: () => number;
   /** Gives the operation of a type; for tests. */
   readonly load?: InspectOptions["load"];
+  /** Milliseconds for one approved git command, its hooks included; ten minutes when not given. */
+  readonly approvedDeadlineMs?: number;
 }
 
 /** The restore room as the gateway wires it: the port for executions and the routes for people. */
@@ -129,7 +131,14 @@ function assemble(
     policy: options.policy,
     restore: room.port,
     ledger,
-    options: { runDir, now, ...(options.load ? { load: options.load } : {}) },
+    options: {
+      runDir,
+      now,
+      ...(options.load ? { load: options.load } : {}),
+      ...(options.approvedDeadlineMs === undefined
+        ? {}
+        : { approvedDeadlineMs: options.approvedDeadlineMs }),
+    },
     register: room.register,
     log,
     onLooked: (previewId) => events.emit({ type: "proposal", previewId, status: "pending" }),

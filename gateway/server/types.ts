@@ -208,8 +208,12 @@ export interface OperationContext {
   readonly runDir: string;
   readonly overrides: Overrides;
   readonly signal?: AbortSignal;
+  /** Ceiling of the effect's diff where a person asked for more than a card usually holds. Bytes. */
+  readonly diffBytes?: number;
   /** Wall clock, Unix milliseconds. */
   readonly now: () => number;
+  /** Milliseconds for one approved git command, its hooks included; ten minutes when not given. */
+  readonly approvedDeadlineMs?: number;
 }
 
 /** Result members of `tool-schemas.md` 5.7 for one operation, with its outcome. */
@@ -218,6 +222,11 @@ export interface ExecutionResult {
   /** One sentence; on failure what was left as it was and what was not. */
   readonly message: string;
   readonly members: Readonly<Record<string, unknown>>;
+  /**
+   * On a failure: bring nothing back. The operation wrote nothing here, took back what it wrote, or what
+   * it wrote stands elsewhere; whatever differs now is somebody else's.
+   */
+  readonly leaveAsIs?: true;
 }
 
 /**
