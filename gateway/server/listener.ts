@@ -6,7 +6,7 @@
 export interface Listener {
   /** `127.0.0.1:port`; stays the same. */
   readonly authority: string;
-  /** Takes no more connections, waits `graceMs` for answers under way, then cuts what is left. */
+  /** Takes no more connections and waits at most `graceMs` for answers under way. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -27,17 +27,13 @@ const PAUSE_MS = 100;
 /** Listens. Throws with a message for people when the port cannot be had. */
 export function listen(port: number, hooks: ListenerHooks): Listener {
   let closed = false;
-  let cut = new AbortController();
-  const open = (at: number) => {
-    cut = new AbortController();
-    return Deno.serve({
+  const open = (at: number) =>
+    Deno.serve({
       hostname: "127.0.0.1",
       port: at,
-      signal: cut.signal,
       onListen() {},
       onError: hooks.onError,
     }, hooks.handler);
-  };
   let server: Deno.HttpServer<Deno.NetAddr>;
   try {
     server = open(port);
@@ -69,11 +65,8 @@ export function listen(port: number, hooks: ListenerHooks): Listener {
       closed = true;
       let timer: ReturnType<typeof setTimeout> | undefined;
       const late = new Promise<void>((resolve) => timer = setTimeout(resolve, graceMs));
-      const done = server.shutdown().catch(() => {});
-      await Promise.race([done, late]);
+      await Promise.race([server.shutdown().catch(() => {}), late]);
       clearTimeout(timer);
-      cut.abort();
-      await server.finished.catch(() => {});
     },
   };
 }
