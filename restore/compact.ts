@@ -93,6 +93,9 @@ export async function compact(repo: Repository, hidden: HiddenRepository): Promi
       if (!linked.has(file)) Deno.removeSync(`${hidden.objects}/${folder}/${file}`);
     }
   }
+  for (const file of list(`${hidden.path}/info`)) {
+    if (file.includes(".tmp-")) Deno.removeSync(`${hidden.path}/info/${file}`);
+  }
   for (const file of list(`${hidden.path}/tmp`)) {
     Deno.removeSync(`${hidden.path}/tmp/${file}`, { recursive: true });
   }
@@ -131,7 +134,7 @@ async function neededRoots(
     forgetIndex(hidden);
   }
   for (const file of list(`${hidden.path}/trees`)) {
-    if (!file.startsWith(`${hidden.workTreeKey}.`)) {
+    if (!file.startsWith(`${hidden.workTreeKey}.`) || file.includes(".tmp-")) {
       Deno.removeSync(`${hidden.path}/trees/${file}`);
     }
   }

@@ -203,7 +203,9 @@ export class HiddenRepository {
       }
     }
     for (const { name } of Deno.readDirSync(this.path)) {
-      if (!KNOWN.has(name)) {
+      // What a process left that was killed while it wrote; the lock is ours now.
+      if (LEFT_BEHIND.test(name)) Deno.removeSync(`${this.path}/${name}`);
+      else if (!KNOWN.has(name)) {
         throw altered(`${this.path}/${name.slice(0, 80)} does not belong there`);
       }
     }
@@ -253,6 +255,8 @@ const KNOWN = new Set([
   "state.json",
   "index-lock.json",
 ]);
+
+const LEFT_BEHIND = /^(?:(?:state|index-lock)\.json\.tmp-[0-9a-f-]{36}|packed-refs\.(?:lock|new))$/;
 
 /** Settings of the work tree's own that change what is seen; everything else is git's default. */
 function settings(repo: Repository): (readonly [string, string])[] {

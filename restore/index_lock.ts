@@ -21,18 +21,36 @@ export interface IndexLock {
  */
 export function lockIndex(repo: Repository, hidden: HiddenRepository): IndexLock {
   const index = `${repo.facts.gitDir}/index`, path = `${index}.lock`;
-  let file: Deno.FsFile;
+  // Another name first: the note must say which file it is before the lock can be left behind.
+  const draft = `${index}.fluxgit-${crypto.randomUUID()}`;
+  let file = Deno.openSync(draft, { read: true, write: true, createNew: true });
+  const note = () => {
+    const { dev, ino } = file.statSync();
+    writePrivateFile(notePath(hidden), stringifyJson({ path, draft, dev, ino }));
+  };
   try {
-    file = Deno.openSync(path, { read: true, write: true, createNew: true });
+    note();
+    try {
+      Deno.linkSync(draft, path);
+    } catch (error) {
+      if (error instanceof Deno.errors.AlreadyExists) throw error;
+      // No hard links here: the lock itself, noted a moment later.
+      const lock = Deno.openSync(path, { read: true, write: true, createNew: true });
+      file.close();
+      file = lock;
+      note();
+    }
   } catch (error) {
+    file.close();
+    remove(draft);
+    remove(notePath(hidden));
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     throw new RestoreError(
       "busy",
       `another git process is at work: ${path} exists; wait, or remove it if none is`,
     );
   }
-  const { dev, ino } = file.statSync();
-  writePrivateFile(notePath(hidden), stringifyJson({ path, dev, ino }));
+  remove(draft);
   const done = () => remove(notePath(hidden));
   return {
     commit(content, timeMs) {
@@ -69,7 +87,8 @@ export function clearInterrupted(hidden: HiddenRepository): void {
     const bytes = readPrivateFile(notePath(hidden), 64 * 1024);
     if (bytes === null) return;
     const note = parseJson(new TextDecoder().decode(bytes)) as Record<string, unknown>;
-    const path = note["path"];
+    const { path, draft } = note;
+    if (typeof draft === "string" && /\/index\.fluxgit-[0-9a-f-]{36}$/.test(draft)) remove(draft);
     if (typeof path === "string" && path.endsWith("/index.lock")) {
       const info = Deno.lstatSync(path);
       if (info.dev === note["dev"] && info.ino === note["ino"]) Deno.removeSync(path);

@@ -115,9 +115,10 @@ export async function createRestorePoint(
     if (error instanceof RestoreError) throw error;
     throw new RestoreError("cannot_make", `the restore point cannot be made: ${reasonOf(error)}`);
   }
-  await saveList(repo, hidden, context, { ...list, points: [...list.points, point] });
+  const grown = { ...list, points: [...list.points, point] };
+  await saveList(repo, hidden, context, grown, request.restores?.id ?? null);
   // Usually the end of an operation is the time for this; when none ends, it must not wait for ever.
-  if (readHoldState(hidden).dropped >= 4 * RESTORE_LIMITS.droppedPoints) {
+  if (!request.restores && readHoldState(hidden).dropped >= 4 * RESTORE_LIMITS.droppedPoints) {
     await compactIfDue(repo, hidden, context.log);
   }
   return point;
@@ -170,7 +171,9 @@ export async function finishPoint(
     branchTips: [...list.branchTips, ...tips],
   });
   if (state === "finished" && point.kind === "operation") {
-    await writeCheckpoint(repo, hidden, context, point);
+    await writeCheckpoint(repo, hidden, context, point).catch((error) =>
+      context.log?.(`the checkpoint file was not written: ${reasonOf(error)}`)
+    );
   }
   await compactIfDue(repo, hidden, context.log);
   return point;
@@ -253,11 +256,12 @@ export async function saveList(
   hidden: HiddenRepository,
   context: WriteContext,
   list: RestoreList,
+  inUse: string | null = null,
 ): Promise<RestoreList> {
   const written = await writeList(context.runDir, context.repoId, list, context.now(), {
     ...RESTORE_LIMITS,
     ...context.bounds,
-  });
+  }, inUse);
   if (written.dropped.length > 0) {
     await deleteHiddenRefs(hidden, new Set(written.dropped));
     countDropped(hidden, written.dropped.length);

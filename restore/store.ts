@@ -98,12 +98,18 @@ export async function writeList(
   list: RestoreList,
   nowMs: number,
   bounds: ListBounds = RESTORE_LIMITS,
+  /** Id of a point that is being gone back to: it stays for now. */
+  inUse: string | null = null,
 ): Promise<{ list: RestoreList; dropped: readonly string[] }> {
   if (!isRepoId(repoId)) {
     throw new RestoreError("cannot_make", "the repository id is not a plain name");
   }
-  makePrivateFolder(runDir, "restore");
-  const kept = prune(list, nowMs, bounds);
+  const folder = makePrivateFolder(runDir, "restore");
+  // What a process left that was killed while it wrote.
+  for (const { name } of Deno.readDirSync(folder)) {
+    if (name.startsWith(`${repoId}.json.tmp-`)) Deno.removeSync(`${folder}/${name}`);
+  }
+  const kept = prune(list, nowMs, bounds, inUse);
   let body = "";
   // A list of long names can grow past what readers take: then the oldest go first.
   for (let points = kept.points;; points = points.slice(Math.ceil(points.length / 10))) {
@@ -140,11 +146,15 @@ export function prune(
   list: RestoreList,
   nowMs: number,
   bounds: ListBounds = RESTORE_LIMITS,
+  inUse: string | null = null,
 ): RestoreList {
   const newest = list.points.at(-1);
-  const points = list.points
-    .filter((point) => point === newest || nowMs - point.createdAtMs <= bounds.ageMs)
-    .slice(-bounds.points);
+  const fresh = new Set(
+    list.points.filter((point) => nowMs - point.createdAtMs <= bounds.ageMs).slice(-bounds.points),
+  );
+  const points = list.points.filter((point) =>
+    fresh.has(point) || point === newest || point.id === inUse
+  );
   const branchTips = list.branchTips
     .filter((tip) => nowMs - tip.deletedAtMs <= bounds.branchTipAgeMs)
     .slice(-bounds.branchTips);

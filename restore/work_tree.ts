@@ -42,8 +42,7 @@ export async function captureWorkTree(
   options: CaptureOptions = {},
 ): Promise<WorkTreeCapture> {
   hidden.copyExcludes();
-  // Only the holder of the repository's lock comes here: a lock left behind is a killed process's.
-  remove(`${hidden.indexPath}.lock`);
+  await clearIndexLock(hidden);
   try {
     return await capture(repo, hidden, options);
   } catch (error) {
@@ -58,6 +57,22 @@ export async function captureWorkTree(
       throw cannotMake(again);
     }
   }
+}
+
+/** How long a git that a killed process left running may take to end, milliseconds. */
+const ORPHAN_MS = 3_000;
+
+/**
+ * Only the holder of the repository's lock comes here, so a lock on the private index is one that a
+ * killed process left, or that a git which it started still holds.
+ */
+async function clearIndexLock(hidden: HiddenRepository): Promise<void> {
+  const path = `${hidden.indexPath}.lock`;
+  const deadline = performance.now() + ORPHAN_MS;
+  while (exists(path) && performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  remove(path);
 }
 
 /** Drops the private index of this work tree; the next capture reads everything. */

@@ -258,3 +258,19 @@ Deno.test("points older than the bound fall out, but the newest stays", async ()
   assert.deepEqual((await lab.points(path)).map((point) => point.id), [fresh.id]);
   assert.equal((await refused(lab.apply(path, old))).kind, "not_found");
 });
+
+Deno.test("the oldest point of a full list can be gone back to, although it falls out by that", async () => {
+  await using lab = await Lab.create();
+  const { box } = lab;
+  const path = await box.repo();
+  await box.commit(path, "Base", { "f": "f\n" });
+  lab.bounds = { points: 2 };
+  await box.write(path, { "f": "the oldest\n" });
+  const oldest = await lab.point(path);
+  await box.write(path, { "f": "newer\n" });
+  await lab.point(path);
+  lab.advance(RESTORE_LIMITS.ageMs * 2);
+  await lab.apply(path, oldest);
+  assert.equal(await Deno.readTextFile(`${path}/f`), "the oldest\n");
+  assert.equal((await lab.points(path)).some((point) => point.id === oldest.id), false);
+});
