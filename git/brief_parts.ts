@@ -1,9 +1,8 @@
 import { decodeText } from "../common/bytes.ts";
 import { gitCapabilities } from "./capabilities.ts";
 import { isConventional } from "./conventions.ts";
-import { GitError } from "./errors.ts";
+import { failedForObjects, GitError } from "./errors.ts";
 import { type IndexScan, scanIndex } from "./index_scan.ts";
-import { failedForObjects } from "./objects.ts";
 import { readRecent, type ShortCommit } from "./recent.ts";
 import type { Repository } from "./repository.ts";
 import type { Status, StatusEntry } from "./status.ts";

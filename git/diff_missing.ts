@@ -6,8 +6,8 @@ import {
   streamRecords,
   SummaryParser,
 } from "./diff_records.ts";
-import { GitError } from "./errors.ts";
-import { findMissing, lacksObjects } from "./objects.ts";
+import { GitError, lacksObjects } from "./errors.ts";
+import { findMissing } from "./objects.ts";
 import { fitsLines, type LiteralPath, pathspecs } from "./pathspec.ts";
 import type { Repository } from "./repository.ts";
 

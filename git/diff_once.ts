@@ -3,8 +3,7 @@ import { streamGit } from "./command.ts";
 import { diffArguments, type DiffRequest, forDiff } from "./diff.ts";
 import { type DiffSummary, type FileWindow, SummaryParser } from "./diff_records.ts";
 import { type DiffWindow, WindowCollector } from "./diff_text.ts";
-import { GitError } from "./errors.ts";
-import { lacksObjects } from "./objects.ts";
+import { GitError, lacksObjects } from "./errors.ts";
 import type { Repository } from "./repository.ts";
 
 /** Summary and text of a diff from one command. */

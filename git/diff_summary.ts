@@ -1,8 +1,7 @@
 import { diffArguments, type DiffRequest, forDiff } from "./diff.ts";
 import { readWithoutObjects } from "./diff_missing.ts";
 import { type DiffSummary, type FileWindow, streamRecords, SummaryParser } from "./diff_records.ts";
-import { GitError } from "./errors.ts";
-import { lacksObjects } from "./objects.ts";
+import { GitError, lacksObjects } from "./errors.ts";
 import type { Repository } from "./repository.ts";
 
 /**

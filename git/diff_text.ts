@@ -2,8 +2,7 @@ import { decodeText } from "../common/bytes.ts";
 import { ShortHash } from "../common/short_hash.ts";
 import { streamGit } from "./command.ts";
 import { diffArguments, type DiffRequest, forDiff } from "./diff.ts";
-import { GitError } from "./errors.ts";
-import { lacksObjects } from "./objects.ts";
+import { GitError, lacksObjects } from "./errors.ts";
 import type { Repository } from "./repository.ts";
 
 /** The text of a diff, page by page, with the memory of one page whatever the diff is. */

@@ -43,7 +43,8 @@ export class GitError extends CodedError {
     details: string,
     readonly exitCode: number | null = null,
   ) {
-    const hint = HINTS[kind];
+    const told = kind === "failed" && lacksObjects(details) ? "missing_objects" : kind;
+    const hint = HINTS[told];
     super(10010, "Local git fallback failed", {
       command: [
         "git",
@@ -52,13 +53,13 @@ export class GitError extends CodedError {
         ...args.slice(0, 40).map((a) => printable(a, MAX_COMMAND_WORD)),
       ],
       details: printable(details.trim()) || `git exited with status ${exitCode ?? "unknown"}`,
-      kind,
+      kind: told,
       ...(hint ? { hint } : {}),
     });
   }
 }
 
-const HINTS: Partial<Record<GitFailureKind, string>> = {
+const HINTS: Partial<Record<GitFailureKind | "missing_objects", string>> = {
   not_a_repository: "Pass the absolute path of a directory inside a Git repository.",
   dubious_ownership:
     "The repository belongs to another user. A person may trust it with: git config --global --add safe.directory <path>",
@@ -66,6 +67,8 @@ const HINTS: Partial<Record<GitFailureKind, string>> = {
     "Name the outer repository instead; a bare repository inside a work tree is not trusted.",
   unsupported_format:
     "Install a newer Git: this repository uses a format that the installed one cannot read.",
+  missing_objects:
+    "Objects of this partial clone (or damaged repository) are not here and reads fetch nothing. A person may fetch them, for example with git checkout or git fetch --refetch.",
   timed_out:
     "Narrow the request (a path, a smaller limit) or try again when the machine is less busy.",
   output_limit: "Narrow the request with a path or a smaller limit.",
@@ -90,3 +93,28 @@ export function classifyFailure(stderr: string): GitFailureKind {
   }
   return "failed";
 }
+
+/** True when git failed because objects are not here (a partial clone, or a damaged repository). */
+export function lacksObjects(stderr: string): boolean {
+  return MISSING.some((words) => words.test(stderr));
+}
+
+/** The same of a thrown failure. */
+export function failedForObjects(error: unknown): boolean {
+  return error instanceof GitError && error.kind === "failed" &&
+    lacksObjects(String(error.data?.["details"]));
+}
+
+const MISSING = [
+  /lazy fetching disabled/,
+  /could not fetch [0-9a-f]+ from promisor remote/,
+  /[Cc]ould not read [0-9a-f]{40}/,
+  /unable to read (?:tree )?\(?[0-9a-f]{40}/,
+  /unable to parse commit [0-9a-f]{40}/,
+  /Failed to traverse parents/,
+  /bad object [0-9a-f]{40}/,
+  /missing (?:blob|tree|commit)/,
+  // From 2.44 on, of a tree that is not here; every revision was resolved to a commit before.
+  /bad tree object/,
+  /not a tree object/,
+];

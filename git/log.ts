@@ -1,8 +1,8 @@
 import { decodeText } from "../common/bytes.ts";
 import { streamGit } from "./command.ts";
-import { GitError } from "./errors.ts";
+import { GitError, lacksObjects } from "./errors.ts";
 import { type Field, FieldRecords } from "./fields.ts";
-import { type CommitHeader, lacksObjects, readCommitHeaders, readShallow } from "./objects.ts";
+import { type CommitHeader, readCommitHeaders, readShallow } from "./objects.ts";
 import type { Repository } from "./repository.ts";
 
 /** Commits as `git log` tells them: mailmap applied, text in UTF-8, fields that no message can forge. */

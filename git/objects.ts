@@ -225,28 +225,6 @@ export function readShallow(repo: Repository): Shallow {
   }
 }
 
-/** True when git failed because objects are not here (a partial clone, or a damaged repository). */
-export function lacksObjects(stderr: string): boolean {
-  return MISSING.some((words) => words.test(stderr));
-}
-
-/** The same of a thrown failure. */
-export function failedForObjects(error: unknown): boolean {
-  return error instanceof GitError && error.kind === "failed" &&
-    lacksObjects(String(error.data?.["details"]));
-}
-
-const MISSING = [
-  /lazy fetching disabled/,
-  /could not fetch [0-9a-f]+ from promisor remote/,
-  /[Cc]ould not read [0-9a-f]{40}/,
-  /unable to read (?:tree )?\(?[0-9a-f]{40}/,
-  /unable to parse commit [0-9a-f]{40}/,
-  /Failed to traverse parents/,
-  /bad object [0-9a-f]{40}/,
-  /missing (?:blob|tree|commit)/,
-];
-
 /**
  * Which of `wanted` are not here, without fetching: one walk over the objects of some trees, or of
  * the index. Memory is bounded by `wanted`.

@@ -1,9 +1,8 @@
 import { decodeText } from "../common/bytes.ts";
 import { streamGit } from "./command.ts";
-import { GitError } from "./errors.ts";
+import { GitError, lacksObjects } from "./errors.ts";
 import { type Field, FieldRecords } from "./fields.ts";
 import { nulFormat, wholeCharacters } from "./log.ts";
-import { lacksObjects } from "./objects.ts";
 import type { Pathspecs } from "./pathspec.ts";
 import type { Repository } from "./repository.ts";
 

@@ -80,3 +80,16 @@ Deno.test("a directory that is no repository is error 10010 with git's reason, a
   assert.equal(relative.form, "rpc");
   assert.equal(relative.code, -32602);
 });
+
+Deno.test("a clone without trees says that objects are missing, and what to do", async () => {
+  await using box = await fresh();
+  const repo = await box.repo();
+  await box.commit(repo, "one", { "a": "1\n" });
+  await box.git(repo, "config", "uploadpack.allowFilter", "true");
+  const clone = ["clone", "-q", "--no-checkout", "--filter=tree:0", `file://${repo}`, "part"];
+  await box.git(box.root, ...clone);
+  const error = await refusal("repo.status", { repoPath: `${box.root}/part` });
+  assert.equal(error.code, 10010);
+  assert.equal(error.data.kind, "missing_objects");
+  assert.match(error.data.hint, /partial clone/);
+});

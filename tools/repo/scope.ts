@@ -1,6 +1,7 @@
 import { latin1 } from "../../common/bytes.ts";
 import { cuttableList, fitTokens } from "../../common/token_budget.ts";
 import { scanIndex } from "../../git/index_scan.ts";
+import { failedForObjects } from "../../git/errors.ts";
 import {
   type CodeownersFile,
   findCodeowners,
@@ -8,7 +9,6 @@ import {
   listFiles,
   type Ownership,
 } from "../../git/ownership.ts";
-import { failedForObjects } from "../../git/objects.ts";
 import { type LiteralPath, pathspecs } from "../../git/pathspec.ts";
 import { type Churn, readChurn, readRecent, type ShortCommit } from "../../git/recent.ts";
 import type { Repository } from "../../git/repository.ts";
