@@ -116,14 +116,15 @@ export class Scan {
 
   async #readStores(table: Promise<void>): Promise<void> {
     const nothing = this.look.roots.all.length === 0;
-    for (const { store, part } of this.#stores) {
-      // Cline's sessions name a process, and records too: whether it lives must be known.
-      if (store.agent === "cline") await table;
-      await guarded(part, async () => {
+    const read = ({ store, part }: { store: Store; part: Part }) =>
+      guarded(part, async () => {
         if (!nothing) await store.read(storeContext(store, this.look, part.found));
       });
-    }
+    // Who names processes must wait for them; the others need not.
+    const waits = ({ store }: { store: Store }) => store.namesProcesses === true;
+    for (const one of this.#stores) if (!waits(one)) await read(one);
     await table;
+    for (const one of this.#stores) if (waits(one)) await read(one);
     await guarded(this.#records, async () => {
       if (!nothing) await readRecords(this.look, this.#records.found);
     });

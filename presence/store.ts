@@ -20,6 +20,8 @@ export interface StoreContext {
 export interface Store {
   readonly agent: string;
   readonly source: Source;
+  /** Its sessions name processes, so it is read when those are known. */
+  readonly namesProcesses?: true;
   readonly read: (context: StoreContext) => Promise<void>;
 }
 

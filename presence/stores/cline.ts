@@ -13,6 +13,7 @@ const TABLE: SqlTable = {
 export const cline: Store = {
   agent: "cline",
   source: "session",
+  namesProcesses: true,
   async read(context) {
     const { override, places } = context;
     const paths = [
