@@ -78,6 +78,8 @@ const QUIET_CONFIG = [
   "core.fsmonitor=false",
   "core.hooksPath=/dev/null",
   "diff.autoRefreshIndex=false",
+  // A file that is not there would fail every status.
+  "diff.orderFile=/dev/null",
   "log.showSignature=false",
   "core.quotePath=false",
   "i18n.logOutputEncoding=UTF-8",

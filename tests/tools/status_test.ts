@@ -93,3 +93,14 @@ Deno.test("a clone without trees says that objects are missing, and what to do",
   assert.equal(error.data.kind, "missing_objects");
   assert.match(error.data.hint, /partial clone/);
 });
+
+Deno.test("an order file that cannot be read does not cost the status", async () => {
+  await using box = await fresh();
+  const repo = await box.repo();
+  await box.commit(repo, "one", { "a": "1\n" });
+  await box.write(repo, { "a": "2\n" });
+  await box.git(repo, "config", "diff.orderFile", "gone");
+  const control = await box.tryGit(repo, ["status"]);
+  assert.match(control.stderr, /orderfile/, "control: plain git fails");
+  assert.deepEqual((await data("repo.status", { repoPath: repo })).counts.unstaged, 1);
+});
