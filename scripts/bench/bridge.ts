@@ -69,6 +69,7 @@ async function measure(address: string, folder: string, rounds: number): Promise
     calls: () => timed(() => twoCalls(address, "merge", MERGE)),
     tool: () => timed(() => propose(folder, address, "merge", MERGE)),
     found: () => timed(() => propose(folder, null, "merge", MERGE)),
+    hint: () => timed(() => propose(folder, address, "merge", MERGE, true)),
     patchCalls: () => timed(() => twoCalls(address, "patch", { patchContent: patch, reason: "x" })),
     patchTool: () =>
       timed(() => propose(folder, address, "patch", { patchContent: patch, reason: "x" })),
@@ -86,6 +87,11 @@ async function measure(address: string, folder: string, rounds: number): Promise
       budget: 5,
     },
     { name: "the same with a gateway found by its file", unit: "ms", value: ms.found - ms.calls },
+    {
+      name: "what looking for other agents adds to it, with all permissions",
+      unit: "ms",
+      value: ms.hint - ms.tool,
+    },
     { name: "the same for a patch of 1 MB", unit: "ms", value: ms.patchTool - ms.patchCalls },
   ];
 }
@@ -116,9 +122,14 @@ async function propose(
   address: string | null,
   type: string,
   members: Record<string, unknown>,
+  lookAround = false,
 ): Promise<void> {
+  const env: Record<string, string> = {
+    ...(address === null ? {} : { FLUXGIT_GATEWAY_ADDR: address }),
+    ...(lookAround ? {} : { FLUXGIT_MCP_AGENT_DETECTION_DISABLED: "1" }),
+  };
   const table = createToolTable({
-    env: (name) => name === "FLUXGIT_GATEWAY_ADDR" ? address ?? undefined : undefined,
+    env: (name) => env[name],
     scratch: {
       makeFolder: () => Promise.reject(new Error("unused")),
       removeFolder: async () => {},

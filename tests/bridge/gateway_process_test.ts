@@ -100,7 +100,11 @@ async function story() {
   const runDir = `${box.root}/run`;
   const over = new AbortController();
   const call = async (name: string, args: Record<string, unknown>): Promise<Payload> => {
-    const outcome = await callRaw(name, args, { runDir, signal: over.signal });
+    const outcome = await callRaw(name, args, {
+      runDir,
+      signal: over.signal,
+      env: { FLUXGIT_MCP_AGENT_DETECTION_DISABLED: "1" },
+    });
     assert(outcome.kind === "result", JSON.stringify(outcome));
     return { isError: outcome.isError, ...outcome.payload };
   };

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { CodedError } from "../../common/errors.ts";
-import { type BridgeContext, type Proposal, propose } from "../../gateway/bridge.ts";
-import type { BridgeIo } from "../../gateway/bridge/http.ts";
+import { propose } from "../../gateway/bridge.ts";
 import {
   answer,
   caller,
@@ -9,47 +7,11 @@ import {
   drip,
   gatewayWith,
   HANG_UP,
-  type MockGateway,
   quickIo,
   raw,
   type Reply,
 } from "./mock_gateway.ts";
-
-const TOOL = "operation.preview.merge";
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-const MERGE: Proposal = {
-  operationType: "merge",
-  repoPath: "/srv/shop",
-  reason: "because",
-  idempotencyKey: undefined,
-  members: { sourceRef: "feature", targetRef: "main", strategy: "merge" },
-};
-
-interface Told {
-  // deno-lint-ignore no-explicit-any
-  readonly [name: string]: any;
-}
-
-async function good(gateway: MockGateway, proposal = MERGE, io?: BridgeIo): Promise<Told> {
-  const { members, data } = await propose(TOOL, proposal, caller(gateway.address), io);
-  return { ...members, ...(data === undefined ? {} : { data }) };
-}
-
-/** The error of a proposal, with the members that its payload carries. */
-async function bad(
-  address: string | null,
-  proposal = MERGE,
-  io?: BridgeIo,
-  context: Partial<BridgeContext> = {},
-): Promise<Told> {
-  try {
-    await propose(TOOL, proposal, caller(address, context), io);
-  } catch (error) {
-    assert(error instanceof CodedError, String(error));
-    return { code: error.code, message: error.message, data: error.data, ...error.members };
-  }
-  throw new Error("it was accepted");
-}
+import { bad, good, MERGE, TOOL, UUID } from "./proposing.ts";
 
 Deno.test("the body of a proposal has the common members, the operation's own, and nothing else", async () => {
   await using gateway = gatewayWith(answer(202, { accepted: true }));
@@ -340,68 +302,6 @@ Deno.test("with nobody to ask there is no proposal, and the answer says what was
   assert.match(dead["data"].reason, /was not reached: nothing listens there/);
   assert.match(dead["data"].agentRecommendation, /Do not assume that a proposal exists/);
   assert.equal(Object.hasOwn(dead["data"], "previewId"), false);
-});
-
-/** A gateway that takes a proposal and then never answers, in one way or another. */
-const LOST: Record<string, Reply> = {
-  "hangs": null,
-  "closes": HANG_UP,
-  "answers half a line": "HTTP/1.1 20",
-  "answers garbage": "\u0000\u0001\u0002",
-};
-
-Deno.test("an answer that was lost after the gateway admitted the proposal is found by its id, not sent again", async () => {
-  for (const [name, post] of Object.entries(LOST)) {
-    const admitted = new Set<string>();
-    await using gateway = gatewayWith(
-      (received) => {
-        admitted.add(received.json.previewId);
-        return post;
-      },
-      (received) => {
-        const id = received.path.split("/").at(-1)!;
-        return admitted.has(id)
-          ? answer(200, { previewId: id, status: "pending", operationType: "merge" })
-          : answer(404, { error: "unknown_preview" });
-      },
-    );
-    const io = quickIo({ wholeMs: post === null ? 1_000 : 10_000 });
-    const told = await good(gateway, MERGE, io);
-    assert.deepEqual([told["status"], told["accepted"]], ["pending", true], name);
-    assert.deepEqual([...admitted], [told["previewId"]]);
-    assert.equal(gateway.of("POST").length, 1);
-    assert.equal(gateway.of("GET").length, 1);
-  }
-});
-
-Deno.test("a lost answer whose proposal cannot be found is 10003 with the id, and says that its fate is open", async () => {
-  const looks: [Reply, RegExp][] = [
-    [
-      answer(404, { error: "unknown_preview" }),
-      /does not know the proposal, though it may still admit it/,
-    ],
-    [answer(500, {}), /asking for the proposal failed too \(it answered with HTTP status 500\)/],
-    [answer(200, {}), /not about this proposal/],
-    [answer(200, { previewId: "another", status: "pending" }), /not about this proposal/],
-    [answer(200, { operationType: "push", status: "pending" }), /not about this proposal/],
-  ];
-  for (const [look, reason] of looks) {
-    await using gateway = gatewayWith(LOST["closes"]!, look);
-    const told = await bad(gateway.address);
-    assert.deepEqual([told["code"], told["previewId"], told["data"].outcome], [
-      10003,
-      undefined,
-      "unknown",
-    ]);
-    assert.equal(told["data"].previewId, gateway.of("POST")[0]!.json.previewId);
-    assert.match(told["data"].reason, reason);
-    assert.match(told["data"].agentRecommendation, /operation\.status/);
-    assert.doesNotMatch(told["data"].agentRecommendation, /idempotencyKey/);
-    assert.equal(gateway.of("POST").length, 1);
-  }
-  await using gateway = gatewayWith(LOST["closes"]!, answer(404, {}));
-  const keyed = await bad(gateway.address, { ...MERGE, idempotencyKey: "k" });
-  assert.match(keyed["data"].agentRecommendation, /same idempotencyKey, cannot open a second/);
 });
 
 Deno.test("a slow drip after the acceptance costs the limit once, and the proposal is live", async () => {

@@ -8,13 +8,15 @@ import { answer, closedAddress, gatewayWith, HANG_UP, MockGateway } from "./mock
 
 const REPO = "/tmp";
 const reason = "because the tests say so";
+/** Looking for other agents is another matter; nothing of it is wanted here. */
+const QUIET = { FLUXGIT_MCP_AGENT_DETECTION_DISABLED: "1" };
 const OID = "a".repeat(40);
 const LONG_OID = "b".repeat(64);
 
 async function payload(name: string, args: unknown, address: string, more: CallOptions = {}) {
   const outcome = await callRaw(name, args, {
     ...more,
-    env: { FLUXGIT_MCP_HANDSHAKE_ADDR: address, ...more.env },
+    env: { ...QUIET, FLUXGIT_MCP_HANDSHAKE_ADDR: address, ...more.env },
   });
   assert(outcome.kind === "result", JSON.stringify(outcome));
   assert.equal(outcome.isError, Object.hasOwn(outcome.payload, "error"));
@@ -193,7 +195,7 @@ Deno.test("what is wrong with the arguments is said before any request is made",
     const args: Record<string, unknown> = { repoPath: REPO, reason, ...given };
     for (const name of Object.keys(args)) if (args[name] === undefined) delete args[name];
     const outcome = await callRaw(`operation.preview.${type}`, args, {
-      env: { FLUXGIT_GATEWAY_ADDR: gateway.address },
+      env: { ...QUIET, FLUXGIT_GATEWAY_ADDR: gateway.address },
     });
     const code = outcome.kind === "rpcError"
       ? outcome.code
@@ -203,14 +205,14 @@ Deno.test("what is wrong with the arguments is said before any request is made",
   for (const previewId of ["", "../status", "a/b", "a?x=1", "two words", "x".repeat(129), 5]) {
     for (const name of ["operation.status", "operation.cancel"]) {
       const outcome = await callRaw(name, { previewId }, {
-        env: { FLUXGIT_GATEWAY_ADDR: gateway.address },
+        env: { ...QUIET, FLUXGIT_GATEWAY_ADDR: gateway.address },
       });
       assert.equal(outcome.kind === "rpcError" && outcome.code, -32602);
     }
   }
   for (const waitMs of [-1, 30_001, 1.5, "5"]) {
     const outcome = await callRaw("operation.status", { previewId: "p", waitMs }, {
-      env: { FLUXGIT_GATEWAY_ADDR: gateway.address },
+      env: { ...QUIET, FLUXGIT_GATEWAY_ADDR: gateway.address },
     });
     assert.equal(outcome.kind === "rpcError" && outcome.code, -32602, String(waitMs));
   }
@@ -253,7 +255,7 @@ Deno.test("a link to a repository that is turned elsewhere after the check sends
     gateway.address,
     {
       // The gateway's address is looked up after the paths were made canonical.
-      env: new Proxy({ FLUXGIT_GATEWAY_URL: "" }, {
+      env: new Proxy({ ...QUIET, FLUXGIT_GATEWAY_URL: "" }, {
         get(target, name) {
           if (name === "FLUXGIT_GATEWAY_ADDR") {
             Deno.removeSync(alias);

@@ -29,12 +29,16 @@ const GOOD: Record<string, Record<string, unknown>> = {
   submodulePointer: { relativePath: "libs/x", direction: "record", message: "Move x" },
 };
 
+/** Looking for other agents is another matter; nothing of it is wanted here. */
+const QUIET = { FLUXGIT_MCP_AGENT_DETECTION_DISABLED: "1" };
+
 function preview(type: string, more: Record<string, unknown> = {}) {
-  return refusal(`operation.preview.${type}`, { repoPath: REPO, reason, ...GOOD[type], ...more });
+  const args = { repoPath: REPO, reason, ...GOOD[type], ...more };
+  return refusal(`operation.preview.${type}`, args, { env: QUIET });
 }
 
 async function payload(name: string, args: unknown, env: Record<string, string> = {}) {
-  const outcome = await callRaw(name, args, { env });
+  const outcome = await callRaw(name, args, { env: { ...QUIET, ...env } });
   assert(outcome.kind === "result", JSON.stringify(outcome));
   assert.equal(outcome.isError, true);
   return outcome.payload as Payload;
@@ -292,7 +296,7 @@ Deno.test("what only looks odd passes the checks and reaches the question who is
     reason,
     relativePath: "x",
     direction: "return",
-  });
+  }, { env: QUIET });
   assert.equal(returning.code, 10003);
 });
 
@@ -302,7 +306,7 @@ Deno.test("a worktree that would lie outside the allowed roots is refused, throu
   const repo = await box.repo("in/repo");
   await box.write(box.root, { "out/x": "" });
   await Deno.symlink(`${box.root}/out`, `${box.root}/in/link`);
-  const env = { FLUXGIT_MCP_ALLOWED_ROOTS: `${box.root}/in` };
+  const env = { ...QUIET, FLUXGIT_MCP_ALLOWED_ROOTS: `${box.root}/in` };
   const ask = (path: string) =>
     refusal("operation.preview.worktree", { repoPath: repo, reason, branch: "b", path }, { env });
   for (const path of [`${box.root}/out/wt`, `${box.root}/in/link/wt`, "/wt"]) {
@@ -336,7 +340,7 @@ Deno.test("proposals change nothing in the repository", async () => {
       reason,
       ...own,
       ...more,
-    });
+    }, { env: QUIET });
     assert.equal(error.code, 10003);
   }
   assert.equal(await hashTree(repo), before);
