@@ -50,6 +50,7 @@ export async function run(args: string[], io: InteractiveIo): Promise<number> {
       policy: await readPolicy(io.env(POLICY_VARIABLE)),
       ledger: await readLedgerConfig(settings, { runDir }),
       restore: restoreRoom,
+      env: io.env,
       log,
     });
   } catch (error) {

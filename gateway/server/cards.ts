@@ -1,5 +1,8 @@
 import { proposalRisk } from "../../audit/labels.ts";
 import { openRepository, type Repository } from "../../git/repository.ts";
+import type { ReadVariable } from "../../common/platform.ts";
+import type { OtherAgents } from "../../presence/mod.ts";
+import { lookForAgents } from "./card_agents.ts";
 import { cardDigest, readIdentity } from "./digest.ts";
 import type { ProposalRecord } from "./journal.ts";
 import { loadOperation } from "./operations.ts";
@@ -46,6 +49,8 @@ export interface Card {
   readonly recovery: Recovery | null;
   readonly result: Record<string, unknown> | null;
   readonly rejectionReason: string | null;
+  /** Who else works in the repository, as far as is known; never part of what is approved. */
+  readonly otherAgents?: OtherAgents;
 }
 
 /** An inspection with the digest that stands for it. */
@@ -60,6 +65,8 @@ export interface InspectOptions {
   readonly runDir: string;
   readonly now: () => number;
   readonly signal?: AbortSignal;
+  /** Where stores of other agents are found; without it cards say nothing of them. */
+  readonly env?: ReadVariable | undefined;
   /** Ceiling of a card's diff where it is not the usual one. Bytes. */
   readonly diffBytes?: number;
   /** Milliseconds for one approved git command, its hooks included; ten minutes when not given. */
@@ -75,7 +82,7 @@ export async function inspectProposal(
   options: InspectOptions,
 ): Promise<Inspected & { context: OperationContext }> {
   const repo = await openRepository(record.repoPath, { signal: options.signal });
-  const { load = loadOperation, ...rest } = options;
+  const { load = loadOperation, env: _forCards, ...rest } = options;
   const operation = await load(record.action.operationType);
   const context: OperationContext = { repo, overrides, ...rest };
   const inspection = await operation.inspect(record.action, context);
@@ -136,6 +143,7 @@ export async function makeCard(
       effect: null,
     };
   }
+  const agents = lookForAgents(record, parts.options);
   try {
     const { inspection, digest } = await inspectProposal(record, overrides, parts.options);
     parts.seen?.(inspection);
@@ -149,7 +157,8 @@ export async function makeCard(
     ];
     const { risk, destructive, words, effect } = inspection;
     const blockers = [...parts.blockers, ...inspection.blockers];
-    return fitCard({ ...base, digest, risk, destructive, words, blockers, warnings, effect });
+    const card = { ...base, digest, risk, destructive, words, blockers, warnings, effect };
+    return fitCard({ ...card, ...await agents(inspection.paths) });
   } catch (error) {
     const message = error instanceof Error ? describe(error) : String(error);
     return {

@@ -1,3 +1,4 @@
+import type { ReadVariable } from "../../common/platform.ts";
 import type { LedgerConfig } from "../../audit/config.ts";
 import { Bodies, closing } from "./bodies.ts";
 import type { InspectOptions } from "./cards.ts";
@@ -39,6 +40,8 @@ export interface GatewayOptions {
   readonly load?: InspectOptions["load"];
   /** Milliseconds for one approved git command, its hooks included; ten minutes when not given. */
   readonly approvedDeadlineMs?: number;
+  /** The environment, to find stores of other agents; without it cards say nothing of them. */
+  readonly env?: ReadVariable;
 }
 
 /** The restore room as the gateway wires it: the port for executions and the routes for people. */
@@ -134,6 +137,7 @@ function assemble(
     options: {
       runDir,
       now,
+      env: options.env,
       ...(options.load ? { load: options.load } : {}),
       ...(options.approvedDeadlineMs === undefined
         ? {}
