@@ -10,14 +10,21 @@ export interface RepositoryIdentity {
   readonly files: string;
 }
 
-/** Hash of what was proposed: the same key with another one is a conflict. */
-export function bodyHash(action: Action, reason: string): string {
-  return sha256(canonicalBytes({ action, reason }));
+/** Hashes of a proposal's content. */
+export interface ContentHashes {
+  /** Of action and reason: the same key with another one is a conflict. */
+  readonly body: string;
+  /** Of action and repository: equal for proposals that ask for the same thing, whoever asks and why. */
+  readonly group: string;
 }
 
-/** Equal for proposals that ask for the same thing, whoever asks and why: a queue shows them together. */
-export function groupHash(action: Action, repoPath: string): string {
-  return sha256(canonicalBytes({ action, repoPath }));
+export function contentHashes(action: Action, reason: string, repoPath: string): ContentHashes {
+  // Once over what may be megabytes.
+  const own = sha256(canonicalBytes(action));
+  return {
+    body: sha256(canonicalBytes({ action: own, reason })),
+    group: sha256(canonicalBytes({ action: own, repoPath })),
+  };
 }
 
 /**

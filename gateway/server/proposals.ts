@@ -1,5 +1,5 @@
 import type { ParsedBody } from "./admission/body.ts";
-import { bodyHash, groupHash } from "./digest.ts";
+import { type ContentHashes, contentHashes } from "./digest.ts";
 import type { Journal, Progress, ProposalRecord } from "./journal.ts";
 import { Refusal } from "./refusal.ts";
 import { boundedResult } from "./slim.ts";
@@ -21,6 +21,25 @@ export const PROPOSAL_LIMITS = {
 
 /** Told after each transition is durable. */
 export type TransitionListener = (record: ProposalRecord, from: ProposalStatus | null) => void;
+
+/** A valid request with what is derived from it once. */
+export interface Asked extends ParsedBody {
+  /** Canonical. */
+  readonly repoPath: string;
+  readonly hashes: ContentHashes;
+  /** Characters that it will hold in the journal. */
+  readonly size: number;
+}
+
+export function asked(parsed: ParsedBody, repoPath: string): Asked {
+  const { action, envelope } = parsed;
+  return {
+    ...parsed,
+    repoPath,
+    hashes: contentHashes(action, envelope.reason, repoPath),
+    size: JSON.stringify(action).length + envelope.reason.length,
+  };
+}
 
 /** Owner of a proposal as far as the gateway can tell. */
 export interface Caller {
@@ -48,15 +67,14 @@ export class Proposals {
    * What a repeated request resolves to, or null for a new intent. Throws a 409 {@link Refusal} when
    * the key or the id stands for another proposal (A3, A4).
    */
-  existing(parsed: ParsedBody, repoPath: string): ProposalRecord | null {
+  existing({ envelope, repoPath, hashes }: Asked): ProposalRecord | null {
     this.settle();
-    const { envelope, action } = parsed;
     const known = this.journal.byKey(envelope.agentId, repoPath, envelope.idempotencyKey) ??
       this.journal.get(envelope.previewId);
     if (!known) return null;
     if (
       known.agentId === envelope.agentId && known.repoPath === repoPath &&
-      known.bodyHash === bodyHash(action, envelope.reason)
+      known.bodyHash === hashes.body
     ) return known;
     throw new Refusal(
       409,
@@ -109,24 +127,24 @@ export class Proposals {
    * Throws 409 and 429 {@link Refusal}.
    */
   admit(
-    parsed: ParsedBody,
-    repo: { path: string; id: string },
-    caller: Caller,
+    asked: Asked,
+    repoId: string,
+    ownerHash: string | null,
   ): { record: ProposalRecord; fresh: boolean } {
-    const known = this.existing(parsed, repo.path);
+    const known = this.existing(asked);
     if (known) return { record: known, fresh: false };
-    const { envelope, action } = parsed;
-    this.checkQuota(envelope.agentId, sizeOf(parsed));
+    const { envelope, action, hashes } = asked;
+    this.checkQuota(envelope.agentId, asked.size);
     const now = this.now();
     const record: ProposalRecord = {
       previewId: envelope.previewId,
       agentId: envelope.agentId,
-      ownerHash: caller.ownerHash,
+      ownerHash,
       idempotencyKey: envelope.idempotencyKey,
-      bodyHash: bodyHash(action, envelope.reason),
-      groupHash: groupHash(action, repo.path),
-      repoPath: repo.path,
-      repoId: repo.id,
+      bodyHash: hashes.body,
+      groupHash: hashes.group,
+      repoPath: asked.repoPath,
+      repoId,
       action,
       reason: envelope.reason,
       requestedAt: envelope.requestedAt,
@@ -262,8 +280,3 @@ export class Proposals {
 }
 
 const ALL: readonly ProposalStatus[] = ["pending", "approved", "executing", ...TERMINAL];
-
-/** Characters that a proposal will hold in the journal. */
-export function sizeOf({ action, envelope }: ParsedBody): number {
-  return JSON.stringify(action).length + envelope.reason.length;
-}

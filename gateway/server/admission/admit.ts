@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { ProposalRecord } from "../journal.ts";
 import { checkRules, type Policy, rulesFor } from "../policy.ts";
 import { namedIn } from "../policy_names.ts";
-import { type Proposals, sizeOf } from "../proposals.ts";
+import { asked, type Proposals } from "../proposals.ts";
 import { Refusal } from "../refusal.ts";
 import { parseBody, type ParsedBody } from "./body.ts";
 import { canonicalAction, openNamed } from "./canonical.ts";
@@ -32,16 +32,14 @@ export async function admit(
     envelope: asGiven.envelope,
     action: await canonicalAction(asGiven.action, repo),
   };
-  const known = parts.proposals.existing(parsed, repo.path);
+  const whole = asked(parsed, repo.path);
+  const known = parts.proposals.existing(whole);
   if (known) return { record: known, fresh: false };
   await checkPolicy(parsed, repo, parts.policy);
   // Before the registration, so that what is not admitted leaves no trace.
-  parts.proposals.checkQuota(agentId, sizeOf(parsed));
+  parts.proposals.checkQuota(agentId, whole.size);
   const id = await parts.register(repo.path);
-  return parts.proposals.admit(parsed, { path: repo.path, id }, {
-    agentId,
-    ownerHash: ownerHash(secret),
-  });
+  return parts.proposals.admit(whole, id, ownerHash(secret));
 }
 
 /** What the journal keeps of a process's secret. */
