@@ -4,7 +4,13 @@
  */
 
 import { readGraph } from "./arrows/graph.ts";
-import { checkLoops, checkRooms, checkSpawns, checkStart } from "./arrows/rules.ts";
+import {
+  checkLoops,
+  checkRooms,
+  checkSpawns,
+  checkStart,
+  TOOLHUB_START_FILES,
+} from "./arrows/rules.ts";
 import { ROOT, sourceFiles } from "./lib/deno.ts";
 import { say } from "./lib/terminal.ts";
 
@@ -18,6 +24,7 @@ export async function findFaults(root: string): Promise<string[]> {
     ...checkRooms(graph),
     ...checkLoops(graph),
     ...checkStart(graph),
+    ...(graph.has(TOOLHUB_START_FILES[0]!) ? checkStart(graph, TOOLHUB_START_FILES) : []),
     ...checkSpawns(sources),
   ];
 }

@@ -101,6 +101,8 @@ export function checkLoops(graph: Graph): string[] {
 
 /** Where the program starts: all that these reach statically is loaded before the first answer. */
 export const START_FILES = ["main.ts", "cli/serve.ts"];
+/** The same of the second program. */
+export const TOOLHUB_START_FILES = ["toolhub/main.ts", "toolhub/serve.ts"];
 
 /** Imports of `node:` and npm on the start path: each costs milliseconds before the first answer. */
 export function checkStart(graph: Graph, starts: readonly string[] = START_FILES): string[] {
@@ -126,7 +128,7 @@ export function checkStart(graph: Graph, starts: readonly string[] = START_FILES
   return faults;
 }
 
-const MAY_SPAWN = /^(?:git\/command\.ts$|presence\/|scripts\/|tests\/)/;
+const MAY_SPAWN = /^(?:git\/command\.ts$|toolhub\/shell\/run\.ts$|presence\/|scripts\/|tests\/)/;
 const SPAWNS = /\bDeno\s*\.\s*(?:Command|run)\b|\bchild_process\b/;
 
 /** Files that start processes although only the door to git (and presence) may. */
