@@ -1,6 +1,6 @@
 import { openRepository, type Repository } from "../../../git/repository.ts";
-import { listWorktrees } from "../../../git/worktrees.ts";
-import { messageOf } from "../execution.ts";
+import { listWorktrees, type Worktree } from "../../../git/worktrees.ts";
+import { readIdentity } from "../digest.ts";
 import type {
   BranchDeleteAction,
   ExecutionResult,
@@ -10,8 +10,17 @@ import type {
   OperationContext,
 } from "../types.ts";
 import { emptyEffect } from "./shared/effect.ts";
-import { type Facts, hookFacts } from "./shared/facts.ts";
-import { moveRefs } from "./shared/run.ts";
+import type { Facts } from "./shared/facts.ts";
+import { hookFacts } from "./shared/hooks.ts";
+import { moveRefs, wordsOf } from "./shared/run.ts";
+
+/** Why a branch is kept. */
+type Skip =
+  | "unknown"
+  | "unmerged"
+  | "checked_out"
+  | "unreadable_repository"
+  | "not_a_branch";
 
 /** What one branch looks like and whether it may go (`operations.md` E11). */
 interface BranchLook {
@@ -19,40 +28,50 @@ interface BranchLook {
   readonly branch: string;
   readonly tipOid: string | null;
   /** null: it will be deleted. */
-  readonly skip: "unknown" | "unmerged" | "checked_out" | "unreadable_repository" | null;
+  readonly skip: Skip | null;
+  /** What holds its commits: `HEAD` or the upstream. */
+  readonly mergedInto: string | null;
+  readonly upstream: string | null;
   readonly subject: string | null;
 }
 
 /**
  * branchDelete: local branches whose commits are all in HEAD or their upstream, checked out nowhere.
- * Each tip is recorded and comes back with the restore point; remote branches are never touched.
+ * Each tip is in a restore point of its repository, from which the branch comes back; remote branches
+ * are never touched.
  */
 export const operation: Operation<BranchDeleteAction> = {
   type: "branchDelete",
 
   async inspect(action, context): Promise<Inspection> {
-    const looks = await lookAtAll(action, context);
     const facts: Facts = {};
-    for (const look of looks) {
-      facts[`${look.repoPath}\0${look.branch}`] = `${look.tipOid ?? ""} ${look.skip ?? ""}`;
+    const looks: BranchLook[] = [];
+    const warnings: Note[] = [];
+    for (const target of action.targets) {
+      const found = await lookAtTarget(target, context);
+      looks.push(...found.looks);
+      warnings.push(...found.warnings);
+      for (const [name, value] of Object.entries(found.facts)) {
+        facts[`${target.repoPath}\0${name}`] = value;
+      }
+      for (const { branch, tipOid, skip } of found.looks) {
+        facts[`${target.repoPath}\0branch ${branch}`] = `${tipOid ?? ""} ${skip ?? ""}`;
+      }
     }
-    const hooks = await hookFacts(context.repo, ["reference-transaction"]);
     const going = looks.filter((look) => look.skip === null);
-    const blockers: Note[] = going.length === 0
-      ? [{ code: "nothing_to_delete", message: "none of these branches can be deleted safely" }]
-      : [];
     const names = new Set(going.map((look) => look.repoPath));
+    const several = action.targets.length > 1;
     return {
-      facts: { ...facts, ...hooks.facts },
+      facts,
       effect: {
         ...emptyEffect(
           `delete ${going.length} of ${looks.length} branches in ${names.size} ${
             names.size === 1 ? "repository" : "repositories"
           }`,
         ),
-        refs: going.map((look) => ({
-          ref: `refs/heads/${look.branch}`,
-          before: look.tipOid,
+        refs: going.map(({ repoPath, branch, tipOid }) => ({
+          ref: several ? `${repoPath} refs/heads/${branch}` : `refs/heads/${branch}`,
+          before: tipOid,
           after: null,
         })),
         details: { branches: looks },
@@ -60,8 +79,11 @@ export const operation: Operation<BranchDeleteAction> = {
       risk: "medium",
       destructive: false,
       words: null,
-      blockers,
-      warnings: hooks.warnings,
+      blockers: going.length > 0 ? [] : [{
+        code: "nothing_to_delete",
+        message: "none of these branches can be deleted safely",
+      }],
+      warnings,
       paths: [],
     };
   },
@@ -70,97 +92,144 @@ export const operation: Operation<BranchDeleteAction> = {
     const looks = inspection.effect.details["branches"] as readonly BranchLook[];
     const counts = { deleted: 0, failed: 0, skipped: 0 };
     const repositories: { repoPath: string; branches: Record<string, unknown>[] }[] = [];
-    for (const target of action.targets) {
+    let firstFailure: string | null = null;
+    for (const { repoPath } of action.targets) {
       const branches: Record<string, unknown>[] = [];
-      for (const look of looks.filter((one) => one.repoPath === target.repoPath)) {
+      for (const look of looks.filter((one) => one.repoPath === repoPath)) {
         const outcome = look.skip !== null
-          ? { status: "skipped", reason: look.skip }
+          ? { status: "skipped" as const, reason: look.skip }
           : await deleteOne(look, context);
-        counts[outcome.status as keyof typeof counts]++;
+        counts[outcome.status]++;
+        if (outcome.status === "failed") firstFailure ??= outcome.reason;
         branches.push({
           branch: look.branch,
           ...(look.tipOid === null ? {} : { tipOid: look.tipOid }),
           ...outcome,
         });
       }
-      repositories.push({ repoPath: target.repoPath, branches });
+      repositories.push({ repoPath, branches });
     }
-    const members = { branchDelete: { ...counts, repositories } };
     const message =
       `deleted ${counts.deleted}, failed ${counts.failed}, left ${counts.skipped} branches`;
-    return { status: counts.deleted > 0 ? "completed" : "failed", message, members };
+    return {
+      status: counts.deleted > 0 ? "completed" : "failed",
+      message: firstFailure === null ? message : `${message}: ${firstFailure}`,
+      members: {
+        branchDelete: { ...counts, repositories },
+        ...(firstFailure === null ? {} : { error: firstFailure }),
+      },
+      // Each branch is one ref that git deleted or did not: where none went nothing was written.
+      ...(counts.deleted > 0 ? {} : { leaveAsIs: true as const }),
+    };
   },
 };
 
-async function deleteOne(
-  look: BranchLook,
-  context: OperationContext,
-): Promise<Record<string, unknown>> {
+type Outcome =
+  | { readonly status: "deleted"; readonly restoreOid: string }
+  | { readonly status: "skipped" | "failed"; readonly reason: string };
+
+/** The core holds the lock of every target and has made a restore point there, which keeps the tip. */
+async function deleteOne(look: BranchLook, context: OperationContext): Promise<Outcome> {
   try {
     const repo = await openTarget(look.repoPath, context);
     const ref = `refs/heads/${look.branch}`;
-    if (await checkedOut(repo, look.branch)) return { status: "skipped", reason: "checked_out" };
-    // The tip stays reachable by a hidden name, so that the branch can come back after gc too.
-    await moveRefs(repo, [{
-      ref: `refs/fluxgit/deleted/${look.tipOid}`,
-      from: null,
-      to: look.tipOid,
-    }], "keep a deleted branch").catch(() => {});
-    await moveRefs(repo, [{ ref, from: look.tipOid, to: null }], "branch: deleted");
-    return { status: "deleted", restoreOid: look.tipOid };
-  } catch (error) {
-    return { status: "failed", reason: messageOf(error) };
-  }
-}
-
-async function lookAtAll(
-  action: BranchDeleteAction,
-  context: OperationContext,
-): Promise<BranchLook[]> {
-  const looks: BranchLook[] = [];
-  for (const target of action.targets) {
-    let repo: Repository;
-    try {
-      repo = await openTarget(target.repoPath, context);
-    } catch {
-      looks.push(
-        ...target.branches.map((branch) => ({
-          repoPath: target.repoPath,
-          branch,
-          tipOid: null,
-          skip: "unreadable_repository" as const,
-          subject: null,
-        })),
-      );
-      continue;
+    const { worktrees } = await listWorktrees(repo, MAX_WORKTREES);
+    if (isCheckedOut(worktrees, look.branch)) {
+      return { status: "skipped", reason: "checked_out" };
     }
-    for (const branch of target.branches) looks.push(await lookAt(repo, target.repoPath, branch));
+    await moveRefs(
+      { ...context, repo },
+      [{ ref, from: look.tipOid, to: null }],
+      "branch: deleted",
+    );
+    return { status: "deleted", restoreOid: look.tipOid! };
+  } catch (error) {
+    return { status: "failed", reason: wordsOf(error) };
   }
-  return looks;
 }
 
-async function lookAt(repo: Repository, repoPath: string, branch: string): Promise<BranchLook> {
+interface TargetLook {
+  readonly looks: readonly BranchLook[];
+  readonly facts: Facts;
+  readonly warnings: readonly Note[];
+}
+
+const MAX_WORKTREES = 1_000;
+
+async function lookAtTarget(
+  { repoPath, branches }: BranchDeleteAction["targets"][number],
+  context: OperationContext,
+): Promise<TargetLook> {
+  const unseen = {
+    repoPath,
+    tipOid: null,
+    mergedInto: null,
+    upstream: null,
+    subject: null,
+  };
+  let repo: Repository;
+  try {
+    repo = await openTarget(repoPath, context);
+  } catch (error) {
+    if (context.signal?.aborted) throw error;
+    return {
+      looks: branches.map((branch) => ({ ...unseen, branch, skip: "unreadable_repository" })),
+      facts: { identity: null },
+      warnings: [],
+    };
+  }
+  const [{ worktrees }, hooks] = await Promise.all([
+    listWorktrees(repo, MAX_WORKTREES),
+    hookFacts(repo, ["reference-transaction"]),
+  ]);
+  const looks: BranchLook[] = [];
+  for (const branch of branches) looks.push(await lookAt(repo, repoPath, branch, worktrees));
+  return {
+    looks,
+    facts: { identity: readIdentity(repo).files, ...hooks.facts },
+    warnings: hooks.warnings,
+  };
+}
+
+async function lookAt(
+  repo: Repository,
+  repoPath: string,
+  branch: string,
+  worktrees: readonly Worktree[],
+): Promise<BranchLook> {
   const ref = `refs/heads/${branch}`;
-  const line = await repo.text([
+  const text = await repo.text([
     "for-each-ref",
-    "--format=%(objectname)%00%(upstream)%00%(subject)",
+    "--count=200",
+    "--format=%(refname)%00%(objectname)%00%(objecttype)%00%(symref)%00%(upstream)%00%(subject)",
     ref,
   ]);
-  const [oid, upstream, subject] = line.split("\n")[0]!.split("\0");
-  const base = { repoPath, branch, subject: subject?.slice(0, 200) ?? null };
-  if (!oid) return { ...base, tipOid: null, skip: "unknown" };
-  if (await checkedOut(repo, branch)) return { ...base, tipOid: oid, skip: "checked_out" };
+  // The pattern also finds what lies below a folder of this name.
+  const line = text.split("\n").find((one) => one.startsWith(`${ref}\0`)) ?? "";
+  const [, oid, type, symref, upstream, subject] = line.split("\0");
+  const base = {
+    repoPath,
+    branch,
+    tipOid: oid ?? null,
+    mergedInto: null,
+    upstream: upstream || null,
+    subject: subject?.slice(0, 200) ?? null,
+  };
+  if (!oid) return { ...base, skip: "unknown" };
+  // Another name for a ref, or a ref to something else: deleting it is not deleting a branch.
+  if (type !== "commit" || symref) return { ...base, skip: "not_a_branch" };
+  if (isCheckedOut(worktrees, branch)) return { ...base, skip: "checked_out" };
   for (const holder of ["HEAD", upstream ?? ""]) {
-    if (holder === "") continue;
+    // An upstream can be the branch itself under another remote's name, but never the ref itself.
+    if (holder === "" || holder === ref) continue;
     const inside = await repo.run(["merge-base", "--is-ancestor", oid, holder], { okCodes: "any" });
-    if (inside.code === 0) return { ...base, tipOid: oid, skip: null };
+    if (inside.code === 0) return { ...base, mergedInto: holder, skip: null };
   }
-  return { ...base, tipOid: oid, skip: "unmerged" };
+  return { ...base, skip: "unmerged" };
 }
 
-async function checkedOut(repo: Repository, branch: string): Promise<boolean> {
-  const { worktrees } = await listWorktrees(repo, 1_000);
-  // A branch that is being rebased or bisected is in use although HEAD is detached there.
+/** A branch that is being rebased or bisected is in use although HEAD is detached there. */
+function isCheckedOut(worktrees: readonly Worktree[], branch: string): boolean {
   return worktrees.some((tree) => tree.branch === branch || tree.operation?.branch === branch);
 }
 

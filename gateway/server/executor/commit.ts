@@ -1,34 +1,34 @@
+import { readHead } from "../../../git/head.ts";
 import { readOperation } from "../../../git/in_progress.ts";
 import type { Repository } from "../../../git/repository.ts";
 import type {
   CommitAction,
-  Effect,
   ExecutionResult,
   Inspection,
   Note,
   Operation,
+  OperationContext,
 } from "../types.ts";
+import { Arming } from "./shared/arming.ts";
 import {
   changedBelow,
   type ChangedPath,
   firstUnnameable,
-  isAtOrBelow,
   literalPathspecs,
+  NamedPaths,
+  namesOf,
 } from "./shared/changed.ts";
-import { armingWarnings } from "./shared/arming.ts";
-import { CARD_LIMITS, diffEffect, emptyEffect } from "./shared/effect.ts";
-import { headFacts, hookFacts, signingFacts, workTreeFacts } from "./shared/facts.ts";
-import { newFileEffects } from "./shared/new_files.ts";
-import { approvedGit, failedWith } from "./shared/run.ts";
+import { commitDiff } from "./shared/commit_diff.ts";
+import { commitWith } from "./shared/commit_message.ts";
+import { emptyEffect, parentsOf } from "./shared/effect.ts";
+import { headFacts, lockBlockers, shortRef } from "./shared/facts.ts";
+import { COMMIT_HOOKS, hookFacts, identityFacts, signingFacts } from "./shared/hooks.ts";
+import { approvedGit, failedWith, moveRefs } from "./shared/run.ts";
+import { stagedTree } from "./shared/staged_tree.ts";
+import { indexFacts, workTreeFacts } from "./shared/work_tree_facts.ts";
 
-const HOOKS = [
-  "pre-commit",
-  "prepare-commit-msg",
-  "commit-msg",
-  "post-commit",
-  "reference-transaction",
-  "post-index-change",
-] as const;
+/** What goes into the commit: named paths as they are on disk, every change, or what is staged. */
+type Takes = "named" | "everything" | "staged";
 
 /**
  * commit: exactly the named paths as they are on disk, or everything, or what is staged
@@ -37,55 +37,66 @@ const HOOKS = [
 export const operation: Operation<CommitAction> = {
   type: "commit",
 
-  async inspect(action, { repo }): Promise<Inspection> {
+  async inspect(action, { repo, diffBytes }): Promise<Inspection> {
     if (repo.facts.topLevel === null) return bare();
-    const paths = action.paths ?? [];
-    const whole = action.paths === null && action.stageAll;
-    const [head, tree, hooks, found, unfinished] = await Promise.all([
+    const takes = takesOf(action);
+    const [head, digests, hooks, found, unfinished, identity] = await Promise.all([
       headFacts(repo),
-      workTreeFacts(repo),
-      hookFacts(repo, HOOKS),
-      changedBelow(repo, paths),
+      factsOf(repo, action, takes),
+      hookFacts(repo, COMMIT_HOOKS),
+      changedBelow(repo, []),
       readOperation(repo),
+      identityFacts(repo),
     ]);
     const signing = signingFacts(repo);
-    const named = paths.length > 0;
-    const chosen = named || whole
-      ? found.changed
-      : found.changed.filter(({ entry, kind }) => kind === "tracked" && entry.status[0] !== " ");
-    const blockers = problems(action, found.changed, chosen, unfinished?.kind ?? null);
+    const named = new NamedPaths(action.paths ?? []);
+    const chosen = found.changed.filter(({ entry, kind }) =>
+      takes === "named"
+        ? named.covers(entry.path)
+        : takes === "everything" || (kind === "tracked" && entry.status[0] !== " ")
+    );
+    const concludes = unfinished && unfinished.kind !== "bisect" ? unfinished.kind : null;
+    const blockers = [
+      ...lockBlockers(repo),
+      ...identity.blockers,
+      ...problems(action, takes, found.changed, chosen, concludes),
+    ];
     if (!found.complete) {
       blockers.push({
         code: "too_many",
-        message: "too many files for one commit; name fewer paths",
+        message: "too many changed files for one commit; ignore what needs none",
       });
     }
-    const effect = await commitEffect(repo, head["head.oid"] ?? null, chosen, named || whole);
-    const ref = head["head.ref"] ?? "HEAD";
+    const oid = head["head.oid"] ?? null, ref = head["head.ref"] ?? null;
+    const arming = new Arming();
+    const effect = await commitDiff(repo, oid, chosen, takes !== "staged", diffBytes);
+    for (const { entry } of chosen) arming.see(entry.path, entry.modes?.new, entry.modes?.old);
+    for (const file of effect.files) {
+      if (file.note === "a symbolic link") arming.see(file.path, "120000");
+    }
     return {
       facts: {
         ...head,
-        ...tree,
+        ...digests,
         ...hooks.facts,
         ...signing.facts,
-        operation: unfinished?.kind ?? null,
+        ...identity.facts,
+        concludes,
       },
       effect: {
         ...emptyEffect(
           `commit ${chosen.length} ${chosen.length === 1 ? "file" : "files"} on ${
-            ref.replace(/^refs\/heads\//, "")
+            ref === null ? "a detached HEAD" : shortRef(ref)
           }`,
         ),
         ...effect,
-        refs: [{ ref, before: head["head.oid"] ?? null, after: "new" }],
+        refs: [{ ref: ref ?? "HEAD", before: oid, after: "new" }],
         details: {
           message: action.message.slice(0, 8_000),
-          takes: named
-            ? "the named paths as they are on disk"
-            : whole
-            ? "every change, untracked files included"
-            : "what is staged",
-          ...(unfinished ? { concludes: unfinished.kind } : {}),
+          messageLength: action.message.length,
+          author: identity.author,
+          takes: TAKES[takes],
+          ...(concludes ? { concludes } : {}),
         },
       },
       risk: "low",
@@ -95,156 +106,155 @@ export const operation: Operation<CommitAction> = {
       warnings: [
         ...hooks.warnings,
         ...signing.warnings,
-        ...armingWarnings(chosen.map(({ entry }) => entry.path)),
+        ...detachedWarning(ref),
+        ...arming.notes(),
       ],
       paths: chosen.map(({ entry }) => entry.path),
     };
   },
 
-  async execute(action, inspection, { repo }): Promise<ExecutionResult> {
-    const before = inspection.facts["head.oid"] ?? null;
-    const named = (action.paths ?? []).length > 0;
+  async execute(action, inspection, context): Promise<ExecutionResult> {
+    const { repo } = context;
+    const { "head.oid": before, "hook.pre-commit": hook } = inspection.facts;
+    const takes = takesOf(action);
+    let shown: string | null = null;
     try {
-      if (named) await commitNamed(repo, action);
-      else {
-        if (action.paths === null && action.stageAll) {
-          await approvedGit(repo, ["add", "--all", "--", ":/"]);
-        }
-        await approvedGit(repo, ["commit", "--quiet", "--file=-"], action.message);
-      }
+      const pathspecs = takes === "named" ? await announce(action, context) : null;
+      if (takes === "everything") await approvedGit(context, ["add", "--all", "--", ":/"]);
+      // Without such a hook nothing can change what goes into the commit.
+      if (hook) shown = await stagedTree(context, pathspecs);
+      await commitWith(context, action.message, pathspecs);
     } catch (error) {
       return failedWith(error, "no commit was made");
     }
-    const commit = await repo.text(["rev-parse", "--verify", "HEAD^{commit}"]);
-    const parent = await repo.optionalText(["rev-parse", "--verify", "--quiet", "HEAD^1"]);
-    if (parent !== before) {
-      return {
-        status: "failed",
-        message:
-          `HEAD moved while the commit was made: ${commit} has another parent than the card said`,
-        members: { commitSha: commit },
-      };
-    }
-    const tree = await repo.text(["rev-parse", "HEAD^{tree}"]);
+    const commit = (await readHead(repo)).oid!;
+    const parent = (await parentsOf(repo, commit))[0] ?? null;
+    if (parent !== (before ?? null)) return await takeBack(commit, parent, inspection, context);
+    const tree = await repo.text(["rev-parse", "--verify", `${commit}^{tree}`]);
+    const changed = shown !== null && shown !== tree;
     return {
       status: "completed",
-      message: `made the commit ${commit.slice(0, 12)}`,
-      members: { commitSha: commit, treeSha: tree },
+      message: `made the commit ${commit.slice(0, 12)}${
+        changed ? "; a hook changed what went into it" : ""
+      }`,
+      members: { commitSha: commit, treeSha: tree, ...(changed ? { changedByHooks: true } : {}) },
     };
   },
 };
 
-/** `--only` takes the named paths alone, but knows no untracked ones: those are announced to the index first. */
-async function commitNamed(repo: Repository, action: CommitAction): Promise<void> {
-  const { changed } = await changedBelow(repo, action.paths!);
+const TAKES: Readonly<Record<Takes, string>> = {
+  named: "the named paths as they are on disk, and nothing else that is staged",
+  everything: "every change, untracked files included",
+  staged: "what is staged",
+};
+
+function takesOf(action: CommitAction): Takes {
+  if ((action.paths ?? []).length > 0) return "named";
+  return action.paths === null && action.stageAll ? "everything" : "staged";
+}
+
+/** Only what goes into the commit: an edit elsewhere must not make the card stale. */
+async function factsOf(repo: Repository, action: CommitAction, takes: Takes) {
+  if (takes === "staged") return await indexFacts(repo);
+  return await workTreeFacts(repo, takes === "named" ? action.paths! : []);
+}
+
+/** `--only` takes named paths alone, but knows no untracked ones: those are announced to the index first. */
+async function announce(action: CommitAction, context: OperationContext): Promise<string> {
+  const { changed } = await changedBelow(context.repo, action.paths!);
   const fresh = changed.filter(({ kind }) => kind === "untracked").map(({ entry }) => entry.path);
-  const all = changed.map(({ entry }) => entry.path);
   if (fresh.length > 0) {
-    await approvedGit(repo, [
+    await approvedGit(context, [
       "add",
       "--intent-to-add",
       "--pathspec-from-file=-",
       "--pathspec-file-nul",
-    ], literalPathspecs(fresh));
+    ], { stdin: literalPathspecs(fresh) });
   }
-  // The message cannot come from standard input as well: it goes as an argument, which git takes as it is.
-  await approvedGit(repo, [
-    "commit",
-    "--quiet",
-    "--only",
-    `--message=${action.message}`,
-    "--pathspec-from-file=-",
-    "--pathspec-file-nul",
-  ], literalPathspecs(all));
+  return literalPathspecs(changed.map(({ entry }) => entry.path));
+}
+
+/** Somebody moved HEAD between the last look and the commit: ours is taken off, theirs stays. */
+async function takeBack(
+  commit: string,
+  parent: string | null,
+  { facts }: Inspection,
+  context: OperationContext,
+): Promise<ExecutionResult> {
+  const what = "HEAD moved before the commit was made";
+  const ref = facts["head.ref"] ?? "HEAD";
+  try {
+    await moveRefs(context, [{ ref, from: commit, to: parent }], "commit: taken back");
+  } catch (error) {
+    return failedWith(error, `${what}, and the commit could not be taken off`, { leaveAsIs: true });
+  }
+  return {
+    status: "failed",
+    message: `stale: ${what}; the commit was taken off again, its changes are staged`,
+    members: {},
+    leaveAsIs: true,
+  };
+}
+
+function detachedWarning(ref: string | null): Note[] {
+  return ref !== null ? [] : [{
+    code: "detached",
+    message: "HEAD is detached: the commit will be on no branch",
+  }];
 }
 
 function problems(
   action: CommitAction,
+  takes: Takes,
   changed: readonly ChangedPath[],
   chosen: readonly ChangedPath[],
   unfinished: string | null,
 ): Note[] {
   const notes: Note[] = [];
+  const note = (code: string, message: string, paths: readonly string[]) => {
+    if (paths.length > 0) notes.push({ code, message, paths: paths.slice(0, 50) });
+  };
+  if (action.message.includes("\0")) {
+    notes.push({ code: "bad_message", message: "git takes no message with a NUL character" });
+  }
   if (unfinished === "rebase" || unfinished === "am") {
     notes.push({
       code: "operation_in_progress",
       message: `a ${unfinished} is in progress: continue or abort it first`,
     });
-  }
-  if (unfinished !== null && unfinished !== "bisect" && (action.paths ?? []).length > 0) {
+  } else if (unfinished !== null && takes === "named") {
     notes.push({
       code: "operation_in_progress",
       message: `while a ${unfinished} is in progress only the whole index can be committed`,
     });
   }
-  const conflicted = changed.filter(({ kind }) => kind === "unmerged").map(({ entry }) =>
-    entry.path
+  note(
+    "conflicted",
+    "there are unresolved conflicts",
+    namesOf(changed.filter(({ kind }) => kind === "unmerged")),
   );
-  if (conflicted.length > 0) {
-    notes.push({
-      code: "conflicted",
-      message: "there are unresolved conflicts",
-      paths: conflicted.slice(0, 50),
-    });
-  }
-  const idle = (action.paths ?? []).filter((path) =>
-    !changed.some(({ entry }) => isAtOrBelow(entry.path, path))
-  );
-  if (idle.length > 0) {
-    notes.push({
-      code: "nothing_to_commit",
-      message: "some of the paths have no change to commit",
-      paths: idle.slice(0, 50),
-    });
+  if (takes === "named") {
+    note(
+      "nothing_to_commit",
+      "some of the paths have no change to commit",
+      new NamedPaths(action.paths!).without(chosen),
+    );
+    if (firstUnnameable(chosen) !== null) {
+      notes.push({
+        code: "path_not_utf8",
+        message: "a file there has a name that is not UTF-8; use stageAll",
+      });
+    }
   }
   if (chosen.length === 0 && unfinished === null) {
     notes.push({ code: "nothing_to_commit", message: "there is nothing to commit" });
   }
-  const nested = chosen.filter(({ entry }) => entry.status === "??" && entry.path.endsWith("/"))
-    .map(({ entry }) => entry.path);
-  if (nested.length > 0) {
-    notes.push({
-      code: "nested_repository",
-      message: "a repository of its own would be committed as a bare link",
-      paths: nested.slice(0, 50),
-    });
-  }
-  if (firstUnnameable(chosen) !== null && (action.paths ?? []).length > 0) {
-    notes.push({
-      code: "path_not_utf8",
-      message: "a file there has a name that is not UTF-8; use stageAll",
-    });
-  }
+  note(
+    "nested_repository",
+    "a repository of its own would be committed as a bare link",
+    namesOf(chosen.filter(({ entry }) => entry.status === "??" && entry.path.endsWith("/"))),
+  );
   return notes;
-}
-
-async function commitEffect(
-  repo: Repository,
-  head: string | null,
-  chosen: readonly ChangedPath[],
-  fromDisk: boolean,
-): Promise<Pick<Effect, "files" | "filesTotal" | "diff" | "diffTruncated">> {
-  const tracked = chosen.filter(({ kind }) => kind !== "untracked").map(({ entry }) => entry.path);
-  const fresh = chosen.filter(({ kind, entry }) =>
-    kind === "untracked" && !entry.path.endsWith("/")
-  ).map(({ entry }) => entry.path);
-  const shown = tracked.slice(0, 1_000);
-  const diff = tracked.length === 0 || head === null && fromDisk
-    ? { files: [], diff: "", diffTruncated: false }
-    : await diffEffect(repo, {
-      sides: fromDisk ? { kind: "worktree", from: head } : { kind: "index", from: head },
-      paths: ["--", ...(fromDisk ? shown : [])],
-    });
-  const text = diff.diff ?? "";
-  const added = fromDisk
-    ? await newFileEffects(repo.facts.topLevel!, fresh, CARD_LIMITS.diffBytes - text.length)
-    : { files: [], diff: "", truncated: false };
-  return {
-    files: [...diff.files, ...added.files].slice(0, CARD_LIMITS.files),
-    filesTotal: chosen.length,
-    diff: text + added.diff,
-    diffTruncated: diff.diffTruncated || added.truncated || tracked.length > shown.length,
-  };
 }
 
 function bare(): Inspection {

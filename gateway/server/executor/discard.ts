@@ -1,3 +1,4 @@
+import type { Repository } from "../../../git/repository.ts";
 import type {
   DiscardAction,
   ExecutionResult,
@@ -7,16 +8,22 @@ import type {
   Operation,
 } from "../types.ts";
 import {
+  ancestry,
   changedBelow,
   type ChangedPath,
+  firstArguments,
   firstUnnameable,
-  isAtOrBelow,
   literalPathspecs,
+  NamedPaths,
+  namesOf,
 } from "./shared/changed.ts";
-import { CARD_LIMITS, diffEffect, emptyEffect } from "./shared/effect.ts";
-import { headFacts, hookFacts, workTreeFacts } from "./shared/facts.ts";
+import { CARD_LIMITS, diffEffect, type DiffPart, emptyEffect, NO_DIFF } from "./shared/effect.ts";
+import { headFacts, workTreeBlockers } from "./shared/facts.ts";
+import { hookFacts } from "./shared/hooks.ts";
+import { ignoredBlockers, lookAtPlaces } from "./shared/in_the_way.ts";
 import { approvedGit, failedWith } from "./shared/run.ts";
 import { removeInside } from "./shared/safe_remove.ts";
+import { workTreeFacts } from "./shared/work_tree_facts.ts";
 
 /**
  * discard: the named paths become what HEAD holds, in the index and on disk; files that HEAD does not
@@ -25,15 +32,9 @@ import { removeInside } from "./shared/safe_remove.ts";
 export const operation: Operation<DiscardAction> = {
   type: "discard",
 
-  async inspect(action, { repo }) {
-    const blockers: Note[] = [];
-    if (repo.facts.topLevel === null) {
-      blockers.push({
-        code: "bare_repository",
-        message: "a bare repository has no files to discard",
-      });
-      return { ...nothing(action), facts: { head: null }, blockers };
-    }
+  async inspect(action, { repo, diffBytes }) {
+    const blockers = await workTreeBlockers(repo, "no files to discard");
+    if (repo.facts.topLevel === null) return { ...nothing(0), blockers };
     const [head, tree, hooks, found] = await Promise.all([
       headFacts(repo),
       workTreeFacts(repo, action.paths),
@@ -41,105 +42,130 @@ export const operation: Operation<DiscardAction> = {
       changedBelow(repo, action.paths),
     ]);
     const { changed } = found;
-    blockers.push(...problems(action, changed, head["head.oid"] ?? null));
-    if (!found.complete) {
+    const oid = head["head.oid"] ?? null;
+    blockers.push(...problems(action, changed, oid), ...await placeProblems(repo, action, changed));
+    if (!found.complete || changed.length > MAX_DISCARDED) {
       blockers.push({
         code: "too_many",
         message: "too many files to discard at once; name fewer paths",
       });
     }
-    const tracked = changed.filter(({ kind }) => kind !== "untracked");
-    const diff = tracked.length > 0 && head["head.oid"] && blockers.length === 0
+    const tracked = pathsOf(changed, "tracked"), untracked = pathsOf(changed, "untracked");
+    const shown = firstArguments(tracked, 1_000);
+    const diff: DiffPart = shown.length > 0 && oid !== null
       ? await diffEffect(repo, {
-        sides: { kind: "worktree", from: head["head.oid"] },
-        paths: ["--", ...tracked.slice(0, 500).map(({ entry }) => entry.path)],
-      })
-      : { files: [] as readonly FileEffect[], filesTotal: 0, diff: null, diffTruncated: false };
-    const untracked = changed.filter(({ kind }) => kind === "untracked").map((
-      { entry },
-    ): FileEffect => ({
-      path: entry.path,
-      status: "?",
-      added: null,
-      deleted: null,
-      note: "untracked: the file is removed",
-    }));
-    const files = [...diff.files, ...untracked].slice(0, CARD_LIMITS.files);
+        sides: { kind: "worktree", from: oid },
+        paths: ["--", ...shown],
+      }, { diffBytes })
+      : NO_DIFF;
+    const files = [
+      ...diff.files.map(asLoss),
+      ...untracked.map((path): FileEffect => ({
+        path,
+        status: "?",
+        added: null,
+        deleted: null,
+        note: "untracked: the file is removed",
+      })),
+    ];
     return {
-      ...nothing(action),
+      ...nothing(changed.length),
       facts: { ...head, ...tree, ...hooks.facts },
       effect: {
-        ...emptyEffect(
-          `discard the changes of ${changed.length} ${changed.length === 1 ? "file" : "files"}`,
-        ),
+        ...emptyEffect(`discard the changes of ${filesWord(changed.length)}`),
         ...diff,
-        files,
+        files: files.slice(0, CARD_LIMITS.files),
         filesTotal: changed.length,
-        diffTruncated: diff.diffTruncated || tracked.length > 500,
-        details: { untrackedRemoved: untracked.length, ignoredFiles: "left alone" },
+        diffTruncated: diff.diffTruncated || tracked.length > shown.length,
+        details: {
+          diffReads: "from what is committed to what will be lost",
+          untrackedRemoved: untracked.length,
+          ignoredFiles: "left alone",
+        },
       },
       blockers,
-      warnings: hooks.warnings,
+      warnings: [...hooks.warnings, ...bothPlaces(changed)],
       paths: changed.map(({ entry }) => entry.path),
     };
   },
 
-  async execute(action, _inspection, { repo }): Promise<ExecutionResult> {
+  async execute(action, inspection, context): Promise<ExecutionResult> {
+    const { repo } = context;
     const { changed } = await changedBelow(repo, action.paths);
-    const tracked = changed.filter(({ kind }) => kind !== "untracked").map(({ entry }) =>
-      entry.path
-    );
-    const untracked = changed.filter(({ kind }) => kind === "untracked").map(({ entry }) =>
-      entry.path
-    );
+    const tracked = pathsOf(changed, "tracked"), untracked = pathsOf(changed, "untracked");
     try {
+      // First what git does not track: a file of its own may have to stand where a folder is now.
+      for (const path of untracked) removeInside(repo.facts.topLevel!, path);
       if (tracked.length > 0) {
-        await approvedGit(
-          repo,
-          [
-            "restore",
-            "--source=HEAD",
-            "--staged",
-            "--worktree",
-            "--no-recurse-submodules",
-            "--pathspec-from-file=-",
-            "--pathspec-file-nul",
-          ],
-          literalPathspecs(tracked),
+        await approvedGit(context, [
+          "restore",
+          `--source=${inspection.facts["head.oid"]}`,
+          "--staged",
+          "--worktree",
+          "--no-recurse-submodules",
+          "--ignore-skip-worktree-bits",
+          "--pathspec-from-file=-",
+          "--pathspec-file-nul",
+        ], { stdin: literalPathspecs(tracked) });
+      }
+      const left = (await changedBelow(repo, action.paths)).changed;
+      if (left.length > 0) {
+        throw new Error(
+          `${left.length} files still differ, such as ${namesOf(left, 3).join(", ")}`,
         );
       }
-      for (const path of untracked) removeInside(repo.facts.topLevel!, path);
     } catch (error) {
       return failedWith(error, "not everything was discarded");
     }
     const discarded = [...tracked, ...untracked];
     return {
       status: "completed",
-      message: `discarded the changes of ${discarded.length} ${
-        discarded.length === 1 ? "file" : "files"
-      }`,
-      members: {
-        pathsDiscarded: discarded.slice(0, 10_000),
-        ...(discarded.length > 10_000 ? { pathsDiscardedTruncated: true } : {}),
-      },
+      message: `discarded the changes of ${filesWord(discarded.length)}`,
+      members: { pathsDiscarded: discarded },
     };
   },
 };
 
-function nothing(action: DiscardAction): Inspection {
-  const words = action.paths.length === 1
-    ? "discard 1 path"
-    : `discard ${action.paths.length} paths`;
+/** As many as a result may name (`tool-schemas.md` 5.7), so that each is told. */
+const MAX_DISCARDED = 10_000;
+
+function filesWord(count: number): string {
+  return `${count} ${count === 1 ? "file" : "files"}`;
+}
+
+function pathsOf(changed: readonly ChangedPath[], what: "tracked" | "untracked"): string[] {
+  return changed.filter(({ kind }) => (kind === "untracked") === (what === "untracked"))
+    .map(({ entry }) => entry.path);
+}
+
+function nothing(count: number): Inspection {
   return {
     facts: {},
     effect: emptyEffect("discard nothing"),
     risk: "high",
     destructive: true,
-    words,
+    words: `discard ${filesWord(count)}`,
     blockers: [],
     warnings: [],
     paths: null,
   };
+}
+
+function asLoss(file: FileEffect): FileEffect {
+  if (file.status === "A") return { ...file, note: "not in the last commit: the file is removed" };
+  return file.status === "D" ? { ...file, note: "comes back" } : file;
+}
+
+/** Staged and changed again afterwards: two contents are lost, and the diff shows only one. */
+function bothPlaces(changed: readonly ChangedPath[]): Note[] {
+  const both = changed.filter(({ entry, kind }) =>
+    kind === "tracked" && entry.status[0] !== " " && entry.status[1] !== " "
+  );
+  return both.length === 0 ? [] : [{
+    code: "staged_content_lost",
+    message: "these are staged and were changed again afterwards: both contents are lost",
+    paths: namesOf(both),
+  }];
 }
 
 function problems(
@@ -148,43 +174,30 @@ function problems(
   head: string | null,
 ): Note[] {
   const notes: Note[] = [];
-  const idle = action.paths.filter((path) =>
-    !changed.some(({ entry }) => isAtOrBelow(entry.path, path))
+  const note = (code: string, message: string, paths: readonly string[]) => {
+    if (paths.length > 0) notes.push({ code, message, paths: paths.slice(0, 50) });
+  };
+  const some = (test: (one: ChangedPath) => boolean) => namesOf(changed.filter(test));
+  note(
+    "nothing_to_discard",
+    "some of the paths have no change to discard",
+    new NamedPaths(action.paths).without(changed),
   );
-  if (idle.length > 0) {
-    notes.push({
-      code: "nothing_to_discard",
-      message: "some of the paths have no change to discard",
-      paths: idle.slice(0, 50),
-    });
-  }
-  const submodules = changed.filter(({ entry }) => entry.submodule).map(({ entry }) => entry.path);
-  if (submodules.length > 0) {
-    notes.push({
-      code: "submodule",
-      message: "submodules are not discarded; use a submodule pointer proposal",
-      paths: submodules.slice(0, 50),
-    });
-  }
-  const conflicted = changed.filter(({ kind }) => kind === "unmerged").map(({ entry }) =>
-    entry.path
+  note(
+    "submodule",
+    "submodules are not discarded; use a submodule pointer proposal",
+    some(({ entry }) => entry.submodule !== undefined),
   );
-  if (conflicted.length > 0) {
-    notes.push({
-      code: "conflicted",
-      message: "conflicted files are resolved, not discarded",
-      paths: conflicted.slice(0, 50),
-    });
-  }
-  const nested = changed.filter(({ entry }) => entry.status === "??" && entry.path.endsWith("/"))
-    .map(({ entry }) => entry.path);
-  if (nested.length > 0) {
-    notes.push({
-      code: "nested_repository",
-      message: "a repository of its own lies there and is not removed",
-      paths: nested.slice(0, 50),
-    });
-  }
+  note(
+    "conflicted",
+    "conflicted files are resolved, not discarded",
+    some(({ kind }) => kind === "unmerged"),
+  );
+  note(
+    "nested_repository",
+    "a repository of its own lies there and is not removed",
+    some(({ entry }) => entry.status === "??" && entry.path.endsWith("/")),
+  );
   if (head === null && changed.some(({ kind }) => kind === "tracked")) {
     notes.push({ code: "unborn", message: "the branch has no commit to go back to" });
   }
@@ -195,4 +208,50 @@ function problems(
     });
   }
   return notes;
+}
+
+/** Where a file comes back nothing may stand that is not itself discarded: links on the way, folders, ignored files. */
+async function placeProblems(
+  repo: Repository,
+  action: DiscardAction,
+  changed: readonly ChangedPath[],
+): Promise<Note[]> {
+  const going = new Set(changed.map(({ entry }) => entry.path));
+  const places = changed.filter(({ kind, entry }) => kind === "tracked" && !entry.submodule)
+    .map(({ entry }) => entry.path);
+  const links = new Set<string>();
+  for (const place of places) {
+    for (const folder of ancestry(place).slice(1)) {
+      if (!going.has(folder) && isOther(`${repo.facts.topLevel}/${folder}`)) links.add(folder);
+    }
+  }
+  const notes: Note[] = links.size === 0 ? [] : [{
+    code: "link_in_the_way",
+    message: "a link or a file stands where a folder of these paths was: name it as well",
+    paths: [...links].slice(0, 50),
+  }];
+  // Deleted files come back: what was put in their places, and is ignored, would be lost for good.
+  const missing = changed.filter(({ kind, entry }) =>
+    kind === "tracked" && entry.status.includes("D") && !entry.submodule
+  ).map(({ entry }) => entry.path);
+  const found = await lookAtPlaces(repo, missing, (await changedBelow(repo, [])).changed);
+  const other = found.untracked.filter((path) =>
+    !going.has(path) && !new NamedPaths(action.paths).covers(path) && !links.has(path)
+  );
+  if (other.length > 0) {
+    notes.push({
+      code: "untracked_in_the_way",
+      message: "files that are not named stand where others come back: name them as well",
+      paths: other.slice(0, 50),
+    });
+  }
+  return [...notes, ...ignoredBlockers(found.ignored.filter((path) => !links.has(path)))];
+}
+
+function isOther(path: string): boolean {
+  try {
+    return !Deno.lstatSync(path).isDirectory;
+  } catch {
+    return false;
+  }
 }

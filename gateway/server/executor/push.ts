@@ -1,9 +1,20 @@
 import { readHead } from "../../../git/head.ts";
-import type { Repository } from "../../../git/repository.ts";
+import { gitCapabilities } from "../../../git/capabilities.ts";
+import { GitError } from "../../../git/errors.ts";
 import type { ExecutionResult, Inspection, Note, Operation, PushAction } from "../types.ts";
-import { commitEffects, emptyEffect } from "./shared/effect.ts";
-import { type Facts, hookFacts } from "./shared/facts.ts";
-import { approvedGit, failedWith } from "./shared/run.ts";
+import { commitEffects, countCommits, emptyEffect } from "./shared/effect.ts";
+import { commitAt } from "./shared/facts.ts";
+import { hookFacts } from "./shared/hooks.ts";
+import { redact } from "./shared/redact.ts";
+import {
+  programsOf,
+  pushUrls,
+  quietSsh,
+  remoteBlockers,
+  trackingRef,
+  withoutCredentials,
+} from "./shared/remote.ts";
+import { approvedGit, failedWith, wordsOf } from "./shared/run.ts";
 
 /**
  * push: one branch to the same name on a configured remote (`operations.md` E9). Force only with a
@@ -14,89 +25,96 @@ export const operation: Operation<PushAction> = {
   type: "push",
 
   async inspect(action, { repo }): Promise<Inspection> {
+    const { remote, forceWithLease: force } = action;
     const head = await readHead(repo);
     const branch = action.branch ?? head.branch;
     const ref = branch === null ? null : `refs/heads/${branch}`;
-    const urls = pushUrls(repo, action.remote);
-    const tracking = branch === null ? null : `refs/remotes/${action.remote}/${branch}`;
+    const urls = pushUrls(repo, remote);
+    const tracking = branch === null ? null : trackingRef(repo, remote, branch);
     const [oid, seen, hooks] = await Promise.all([
-      ref === null
-        ? null
-        : repo.optionalText(["rev-parse", "--verify", "--quiet", `${ref}^{commit}`]),
-      tracking === null ? null : repo.optionalText(["rev-parse", "--verify", "--quiet", tracking]),
+      commitAt(repo, ref),
+      commitAt(repo, tracking),
       hookFacts(repo, ["pre-push", "reference-transaction"]),
     ]);
-    const blockers: Note[] = [];
-    if (urls.length === 0) {
-      blockers.push({
-        code: "unknown_remote",
-        message: "no remote of this name is configured; a URL is not taken",
-      });
-    }
-    const odd = urls.find((url) => /^ext::|^[A-Za-z0-9+.-]*::/.test(url) || url.startsWith("-"));
-    if (odd !== undefined) {
-      blockers.push({ code: "program_remote", message: "the remote's URL names a program to run" });
-    }
-    for (const key of ["receivepack", "vcs", "proxy"]) {
-      if (fromRepository(repo, `remote.${action.remote}.${key}`)) {
-        blockers.push({
-          code: "program_remote",
-          message: `the repository's own configuration sets remote.<name>.${key}`,
-        });
-      }
-    }
+    const programs = programsOf(repo);
+    const blockers: Note[] = remoteBlockers(repo, remote, urls);
+    const warnings: Note[] = [
+      ...hooks.warnings,
+      ...programs.warnings,
+      {
+        code: "not_undoable",
+        message: "what is pushed cannot be taken back by a restore point",
+      },
+    ];
     if (branch === null) {
       blockers.push({ code: "detached", message: "HEAD is detached: name a branch to push" });
     } else if (oid === null) {
       blockers.push({ code: "unknown_ref", message: "there is no such local branch" });
     }
-    const facts: Facts = {
-      branch: ref,
-      oid,
-      remote: action.remote,
-      url: urls.join("\n") || null,
-      tracking: seen,
-      ...hooks.facts,
-      ...programFacts(repo),
-    };
-    const force = action.forceWithLease;
-    const summary = `push ${branch ?? "?"} to ${action.remote}${
-      force ? " with force (lease)" : ""
-    }`;
     const base: Inspection = {
-      facts,
-      effect: emptyEffect(summary),
+      facts: {
+        branch: ref,
+        oid,
+        remote,
+        url: urls.join("\n") || null,
+        tracking,
+        seen,
+        ...hooks.facts,
+        ...programs.facts,
+      },
+      effect: emptyEffect(
+        `push ${branch ?? "?"} to ${remote}${force ? " with force (lease)" : ""}`,
+      ),
       risk: force ? "high" : "medium",
       destructive: force,
       words: force && branch !== null ? `force push ${branch}` : null,
       blockers,
-      warnings: [...hooks.warnings, ...programWarnings(repo)],
+      warnings,
       paths: [],
     };
     if (oid === null || ref === null) return base;
-    const pushed = await commitEffects(repo, oid, seen === null ? [] : [seen], "pushed");
+    // What the remote has, by all that was ever fetched from it, is not new to it.
+    const onRemote = seen === null ? ["--not", `--remotes=${remote}`] : [];
+    const pushed = await commitEffects(
+      repo,
+      oid,
+      seen === null ? [] : [seen],
+      "pushed",
+      [],
+      onRemote,
+    );
     const overwritten = force && seen !== null
       ? await commitEffects(repo, seen, [oid], "overwritten")
       : { commits: [], total: 0 };
-    if (!force && seen !== null) {
-      const behind = Number(await repo.text(["rev-list", "--count", seen, `^${oid}`, "--"]));
-      if (behind > 0) {
-        blockers.push({
-          code: "not_fast_forward",
-          message:
-            `the remote branch has ${behind} commits that the local one lacks; merge or rebase first`,
-        });
-      }
+    const behind = seen === null ? 0 : await countCommits(repo, [seen, `^${oid}`]);
+    if (!force && behind > 0) {
+      blockers.push({
+        code: "not_fast_forward",
+        message:
+          `the remote branch has ${behind} commits that the local one lacks; merge or rebase first`,
+      });
+    }
+    if (seen === oid) {
+      warnings.push({
+        code: "up_to_date",
+        message: "as of the last fetch the remote branch is at this commit already",
+      });
+    }
+    if (overwritten.total > 0) {
+      warnings.push({
+        code: "commits_overwritten",
+        message: `${overwritten.total} commits of the remote branch are overwritten`,
+      });
     }
     return {
       ...base,
       effect: {
         ...base.effect,
-        refs: [{ ref: `${action.remote}/${branch}`, before: seen, after: oid }],
+        refs: [{ ref: `${remote} ${ref}`, before: seen, after: oid }],
         commits: [...overwritten.commits, ...pushed.commits],
         commitsTotal: pushed.total + overwritten.total,
         details: {
-          remote: action.remote,
+          remote,
           url: urls.map(withoutCredentials).join(" and "),
           branch: ref,
           lease: force ? (seen ?? "the remote branch must not exist") : null,
@@ -108,88 +126,61 @@ export const operation: Operation<PushAction> = {
     };
   },
 
-  async execute(action, inspection, { repo }): Promise<ExecutionResult> {
-    const { branch, oid, tracking } = inspection.facts as Record<string, string | null>;
-    // The id of the card goes to the remote, not whatever the branch names by then.
-    const refspec = `${oid}:${branch}`;
-    const lease = action.forceWithLease ? [`--force-with-lease=${branch}:${tracking ?? ""}`] : [];
+  async execute(action, inspection, context): Promise<ExecutionResult> {
+    const { branch, oid, seen, url, tracking } = inspection.facts as Record<string, string | null>;
+    const lease = action.forceWithLease
+      ? [`--force-with-lease=${branch}:${seen ?? ""}`, ...await ifIncludes()]
+      : ["--no-force-with-lease"];
     try {
-      await approvedGit(repo, [
+      await approvedGit(context, [
         "push",
         "--porcelain",
         "--no-follow-tags",
         "--no-recurse-submodules",
+        "--no-mirror",
+        "--no-force",
         ...lease,
         "--",
         action.remote,
-        refspec,
-      ]);
+        // The id of the card goes to the remote, not whatever the branch names by then.
+        `${oid}:${branch}`,
+      ], { env: quietSsh(context.repo) });
     } catch (error) {
-      return failedWith(error, "nothing was pushed");
+      // What a remote took stays there, and what git noted of it is true: nothing to bring back here.
+      return failedWith(error, failureWords(error, url ?? ""), { leaveAsIs: true });
     }
-    if (action.setUpstream) {
-      try {
-        await approvedGit(repo, [
-          "branch",
-          "--quiet",
-          `--set-upstream-to=${action.remote}/${branch!.slice("refs/heads/".length)}`,
-          branch!.slice("refs/heads/".length),
-        ]);
-      } catch (error) {
-        return {
-          status: "completed",
-          message: `pushed, but the upstream was not set: ${String(error).slice(0, 300)}`,
-          members: { pushedRef: branch, remote: action.remote, upstreamSet: false },
-        };
-      }
+    const members = { pushedRef: branch, remote: action.remote, pushedOid: oid };
+    const message = `pushed ${oid!.slice(0, 12)} to ${action.remote}`;
+    if (!action.setUpstream) return { status: "completed", message, members };
+    try {
+      if (!tracking) throw new Error("the remote is not fetched in a way that follows this branch");
+      await approvedGit(context, [
+        "branch",
+        "--quiet",
+        `--set-upstream-to=${tracking}`,
+        "--",
+        branch!.slice("refs/heads/".length),
+      ]);
+      return { status: "completed", message, members: { ...members, upstreamSet: true } };
+    } catch (error) {
+      return {
+        status: "completed",
+        message: redact(`${message}, but the upstream was not set: ${wordsOf(error)}`),
+        members: { ...members, upstreamSet: false },
+      };
     }
-    return {
-      status: "completed",
-      message: `pushed ${oid!.slice(0, 12)} to ${action.remote}`,
-      members: { pushedRef: branch, remote: action.remote, pushedOid: oid },
-    };
   },
 };
 
-/** URLs that a push to the remote uses; none when the name is not a configured remote. */
-function pushUrls(repo: Repository, remote: string): string[] {
-  const all = (key: string) =>
-    repo.facts.config.entries.filter((entry) => entry.key === key && entry.value !== null).map((
-      entry,
-    ) => entry.value!);
-  const push = all(`remote.${remote}.pushurl`);
-  return push.length > 0 ? push : all(`remote.${remote}.url`);
+/** Also asks git that what is overwritten was once looked at here; of no effect beside a named id. */
+async function ifIncludes(): Promise<string[]> {
+  const { major, minor } = await gitCapabilities();
+  return major > 2 || minor >= 30 ? ["--force-if-includes"] : [];
 }
 
-function fromRepository(repo: Repository, key: string): boolean {
-  return repo.facts.config.entries.some((entry) =>
-    entry.key === key && (entry.scope === "local" || entry.scope === "worktree")
-  );
-}
-
-/** Programs of the repository's own configuration that a push starts. */
-const PROGRAM_KEYS =
-  /^(?:core\.sshcommand|core\.gitproxy|core\.askpass|credential\.(?:.*\.)?helper|url\..*\.(?:push)?insteadof|http\.(?:.*\.)?proxy)$/s;
-
-function programFacts(repo: Repository): Facts {
-  const facts: Facts = {};
-  for (const { scope, key, value } of repo.facts.config.entries) {
-    if ((scope === "local" || scope === "worktree") && PROGRAM_KEYS.test(key)) {
-      facts[`config.${key}`] = value;
-    }
+function failureWords(error: unknown, urls: string): string {
+  if (error instanceof GitError && error.kind === "timed_out") {
+    return "the push did not end; whether the remote took it is not known";
   }
-  return facts;
-}
-
-function programWarnings(repo: Repository): Note[] {
-  const keys = Object.keys(programFacts(repo)).map((name) => name.slice("config.".length));
-  return keys.length === 0 ? [] : [{
-    code: "repository_programs",
-    message: `the repository's own configuration decides how it is pushed: ${keys.join(", ")}`,
-  }];
-}
-
-/** A URL as a person may see it: what stands before an `@` can be a password. */
-export function withoutCredentials(url: string): string {
-  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, "$1…@");
+  return urls.includes("\n") ? "not every URL of the remote took the push" : "nothing was pushed";
 }

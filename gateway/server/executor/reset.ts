@@ -1,49 +1,58 @@
+import { readHead } from "../../../git/head.ts";
+import type { Repository } from "../../../git/repository.ts";
 import type {
   ExecutionResult,
+  FileEffect,
   Inspection,
   Note,
   Operation,
   OperationContext,
   ResetAction,
 } from "../types.ts";
-import { commitEffects, diffEffect, emptyEffect } from "./shared/effect.ts";
+import { changedBelow, type ChangedPath, namesOf } from "./shared/changed.ts";
+import {
+  CARD_LIMITS,
+  commitEffects,
+  countCommits,
+  countUnheld,
+  diffEffect,
+  type DiffPart,
+  emptyEffect,
+  NO_DIFF,
+} from "./shared/effect.ts";
 import {
   commitOf,
   headFacts,
-  hookFacts,
-  unfinishedBlockers,
-  workTreeFacts,
+  hiddenFlagWarnings,
+  shortRef,
+  workTreeBlockers,
 } from "./shared/facts.ts";
+import { hookFacts } from "./shared/hooks.ts";
+import { findInTheWay, ignoredBlockers } from "./shared/in_the_way.ts";
 import { approvedGit, failedWith, moveRefs } from "./shared/run.ts";
+import { indexFacts, workTreeFacts } from "./shared/work_tree_facts.ts";
 
 /** reset: moves the checked-out branch, and with it index and files as the mode says (`operations.md` E5). */
 export const operation: Operation<ResetAction> = {
   type: "reset",
 
-  async inspect(action, { repo }) {
-    const [facts, target, tree, hooks, unfinished] = await Promise.all([
+  async inspect(action, { repo, diffBytes }) {
+    const hard = action.mode === "hard";
+    const [head, target, hooks, standing] = await Promise.all([
       headFacts(repo),
       commitOf(repo, action.targetRef),
-      workTreeFacts(repo),
       hookFacts(repo, ["reference-transaction", "post-index-change"]),
-      unfinishedBlockers(repo),
+      workTreeBlockers(repo, "nothing checked out to reset"),
     ]);
-    const head = facts["head.oid"] ?? null;
-    const blockers: Note[] = [...unfinished];
-    if (repo.facts.topLevel === null) {
-      blockers.push({
-        code: "bare_repository",
-        message: "a bare repository has nothing checked out to reset",
-      });
-    }
+    const oid = head["head.oid"] ?? null, ref = head["head.ref"] ?? null;
+    const blockers: Note[] = [...standing];
     if (target === null) {
       blockers.push({ code: "unknown_ref", message: "targetRef names no commit here" });
     }
-    if (head === null) blockers.push({ code: "unborn", message: "the branch has no commit yet" });
-    const name = facts["head.ref"]?.replace(/^refs\/heads\//, "") ?? "HEAD";
-    const hard = action.mode === "hard";
-    const inspection: Inspection = {
-      facts: { ...facts, target, ...tree, ...hooks.facts },
+    if (oid === null) blockers.push({ code: "unborn", message: "the branch has no commit yet" });
+    const name = ref === null ? "HEAD" : shortRef(ref);
+    const base: Inspection = {
+      facts: { ...head, target, ...hooks.facts },
       effect: emptyEffect(`reset --${action.mode} of ${name}`),
       risk: "high",
       destructive: hard,
@@ -52,45 +61,172 @@ export const operation: Operation<ResetAction> = {
       warnings: hooks.warnings,
       paths: null,
     };
-    if (target === null || head === null) return inspection;
-    const lost = await commitEffects(repo, head, [target], "lost");
-    // Soft and mixed leave files alone; hard makes them equal to the target, staged and unstaged work included.
-    const changes = hard
-      ? await diffEffect(repo, { sides: { kind: "worktree", from: target }, paths: ["--"] })
-      : { files: [], filesTotal: 0, diff: null, diffTruncated: false };
+    if (target === null || oid === null || repo.facts.topLevel === null) return base;
+    const [lost, unheld, gained, found, digests] = await Promise.all([
+      commitEffects(repo, oid, [target], "lost"),
+      countUnheld(repo, oid, [target], ref),
+      countCommits(repo, [target, `^${oid}`]),
+      changedBelow(repo, []),
+      hard ? workTreeFacts(repo) : indexFacts(repo),
+    ]);
+    const part = hard
+      ? await overwritten(repo, target, found.changed, diffBytes)
+      : indexPart(action.mode, found.changed);
+    if (!found.complete) {
+      blockers.push({ code: "too_many", message: "too many changed files for one reset" });
+    }
     return {
-      ...inspection,
+      ...base,
+      facts: { ...base.facts, ...digests },
       effect: {
-        ...inspection.effect,
-        ...changes,
-        refs: [{ ref: facts["head.ref"] ?? "HEAD", before: head, after: target }],
+        ...base.effect,
+        ...part.diff,
+        refs: [{ ref: ref ?? "HEAD", before: oid, after: target }],
         commits: lost.commits,
         commitsTotal: lost.total,
         details: {
           mode: action.mode,
-          ...(hard ? { diffReads: "from the target to the files that will be overwritten" } : {}),
+          commitsOnNoOtherBranch: unheld,
+          commitsGained: gained,
+          ...part.details,
         },
       },
-      paths: hard ? changes.files.map((file) => file.path) : [],
+      blockers: [...blockers, ...part.blockers],
+      warnings: [
+        ...hooks.warnings,
+        ...part.warnings,
+        ...hard ? await hiddenFlagWarnings(repo) : [],
+      ],
+      paths: part.paths,
     };
   },
 
-  async execute(action, inspection, { repo }: OperationContext): Promise<ExecutionResult> {
+  async execute(action, inspection, context: OperationContext): Promise<ExecutionResult> {
     const target = inspection.facts["target"]!;
     const before = inspection.facts["head.oid"]!;
     const ref = inspection.facts["head.ref"] ?? "HEAD";
     try {
       // `git reset` takes no old value: the ref moves first, refused by git if somebody moved it, and
       // index and files follow without moving anything.
-      await moveRefs(repo, [{ ref, from: before, to: target }], `reset: moving to ${target}`);
-      if (action.mode !== "soft") await approvedGit(repo, ["reset", "-q", `--${action.mode}`]);
+      await moveRefs(
+        context,
+        [{ ref, from: before, to: target }],
+        `reset: moving to ${action.targetRef}`,
+      );
+    } catch (error) {
+      return failedWith(error, "the reset was not carried out", { leaveAsIs: true });
+    }
+    try {
+      if (action.mode !== "soft") {
+        await approvedGit(context, [
+          "reset",
+          "--quiet",
+          "--no-recurse-submodules",
+          `--${action.mode}`,
+        ]);
+      }
     } catch (error) {
       return failedWith(error, "the reset was not carried out");
     }
+    const now = await readHead(context.repo);
     return {
       status: "completed",
-      message: `${inspection.effect.summary}: now at ${target.slice(0, 12)}`,
+      message: `${inspection.effect.summary}: now at ${target.slice(0, 12)}${
+        now.oid === target ? "" : "; something else has moved the branch since"
+      }`,
       members: { newHeadSha: target, mode: action.mode },
     };
   },
 };
+
+interface Part {
+  readonly diff: DiffPart;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly blockers: readonly Note[];
+  readonly warnings: readonly Note[];
+  readonly paths: readonly string[] | null;
+}
+
+/** A hard reset makes files equal to the target, staged and unstaged work and files in its way included. */
+async function overwritten(
+  repo: Repository,
+  target: string,
+  changed: readonly ChangedPath[],
+  diffBytes: number | undefined,
+): Promise<Part> {
+  const [diff, inTheWay] = await Promise.all([
+    diffEffect(
+      repo,
+      { sides: { kind: "worktree", from: target }, paths: ["--"] },
+      { diffBytes },
+    ),
+    findInTheWay(repo, target, changed),
+  ]);
+  const more = inTheWay.untracked.map((path): FileEffect => ({
+    path,
+    status: "?",
+    added: null,
+    deleted: null,
+    note: "untracked: overwritten or removed, because the target has a file there",
+  }));
+  const submodules = changed.filter(({ entry }) => entry.submodule !== undefined);
+  const uncommitted = changed.filter(({ kind }) => kind !== "untracked");
+  const warnings: Note[] = [];
+  if (uncommitted.length > 0) {
+    warnings.push({
+      code: "uncommitted_lost",
+      message:
+        `uncommitted changes of ${uncommitted.length} files are lost (the restore point keeps them)`,
+      paths: namesOf(uncommitted),
+    });
+  }
+  if (submodules.length > 0) {
+    warnings.push({
+      code: "submodules_stay",
+      message: "what is checked out inside submodules stays as it is",
+      paths: namesOf(submodules),
+    });
+  }
+  return {
+    diff: {
+      ...diff,
+      files: [...more, ...diff.files].slice(0, CARD_LIMITS.files),
+      filesTotal: diff.filesTotal + more.length,
+    },
+    details: { diffReads: "from the target to the files that will be overwritten" },
+    blockers: ignoredBlockers(inTheWay.ignored),
+    warnings,
+    paths: [...more, ...diff.files].map((file) => file.path),
+  };
+}
+
+/** Soft leaves index and files alone; mixed makes the index equal to the target and leaves files alone. */
+function indexPart(mode: "soft" | "mixed", changed: readonly ChangedPath[]): Part {
+  const part = { diff: NO_DIFF, details: {}, blockers: [], warnings: [], paths: [] };
+  const unmerged = changed.filter(({ kind }) => kind === "unmerged");
+  if (mode === "soft") {
+    return unmerged.length === 0 ? part : {
+      ...part,
+      blockers: [{
+        code: "conflicted",
+        message: "git makes no soft reset while there are unresolved conflicts",
+        paths: namesOf(unmerged),
+      }],
+    };
+  }
+  const staged = changed.filter(({ entry, kind }) =>
+    kind === "unmerged" || (kind === "tracked" && entry.status[0] !== " ")
+  );
+  // A staged content that the file no longer has lives in the index alone.
+  const onlyStaged = staged.filter(({ entry }) => entry.status[1] !== " ");
+  return {
+    ...part,
+    details: { unstaged: staged.length },
+    warnings: onlyStaged.length === 0 ? [] : [{
+      code: "staged_content_lost",
+      message:
+        "what is staged of these files differs from the files and is lost (the restore point keeps it)",
+      paths: namesOf(onlyStaged),
+    }],
+  };
+}

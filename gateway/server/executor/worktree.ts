@@ -1,10 +1,14 @@
 import { isAbsolutePath } from "../../../common/allowed_roots.ts";
-import { listWorktrees } from "../../../git/worktrees.ts";
+import type { Repository } from "../../../git/repository.ts";
+import { listWorktrees, type Worktree } from "../../../git/worktrees.ts";
+import { isDotGit } from "../admission/names.ts";
 import type { ExecutionResult, Inspection, Note, Operation, WorktreeAction } from "../types.ts";
 import { defaultWorktreePath } from "../worktree_place.ts";
 import { emptyEffect } from "./shared/effect.ts";
-import { headFacts, hookFacts } from "./shared/facts.ts";
-import { approvedGit, failedWith, moveRefs } from "./shared/run.ts";
+import { commitAt, headFacts } from "./shared/facts.ts";
+import { hookFacts } from "./shared/hooks.ts";
+import { newBranchBlockers } from "./shared/ref_names.ts";
+import { approvedGit, failedWith, moveRefs, wordsOf } from "./shared/run.ts";
 
 const MAX_WORKTREES = 1_000;
 
@@ -14,28 +18,32 @@ export const operation: Operation<WorktreeAction> = {
 
   async inspect(action, { repo }): Promise<Inspection> {
     const ref = `refs/heads/${action.branch}`;
-    const list = await listWorktrees(repo, MAX_WORKTREES);
-    const main = list.worktrees[0]?.path ?? repo.path;
-    const path = action.path ?? defaultWorktreePath(main, action.branch);
+    const { worktrees } = await listWorktrees(repo, MAX_WORKTREES);
+    const main = worktrees[0]?.path ?? repo.path;
+    const path = action.path?.replace(/(?<=[^\\/:])[\\/]+$/, "") ??
+      defaultWorktreePath(main, action.branch);
     const [head, branch, hooks] = await Promise.all([
       headFacts(repo),
-      repo.optionalText(["rev-parse", "--verify", "--quiet", ref]),
-      hookFacts(repo, ["post-checkout", "reference-transaction"]),
+      commitAt(repo, ref),
+      hookFacts(repo, ["post-checkout", "reference-transaction", "post-index-change"]),
     ]);
     const start = branch ?? head["head.oid"] ?? null;
     const blockers: Note[] = [];
-    const holder = list.worktrees.find((worktree) => worktree.branch === action.branch);
+    // A branch that is being rebased or bisected is in use although HEAD is detached there.
+    const holder = worktrees.find((tree) =>
+      tree.branch === action.branch || tree.operation?.branch === action.branch
+    );
     if (holder) {
       blockers.push({
         code: "checked_out",
         message: "this branch is checked out in another work tree",
         paths: [holder.path],
       });
-    }
+    } else if (branch === null) blockers.push(...await newBranchBlockers(repo, action.branch));
     if (start === null) {
       blockers.push({ code: "unborn", message: "there is no commit yet to check out" });
     }
-    blockers.push(...placeProblems(path, list.worktrees.map((worktree) => worktree.path)));
+    blockers.push(...placeProblems(path, placesOf(repo, worktrees)));
     return {
       facts: { ...head, [ref]: branch, path, parent: parentStamp(path), ...hooks.facts },
       effect: {
@@ -56,64 +64,128 @@ export const operation: Operation<WorktreeAction> = {
     };
   },
 
-  async execute(action, inspection, { repo }): Promise<ExecutionResult> {
+  async execute(action, inspection, context): Promise<ExecutionResult> {
     const ref = `refs/heads/${action.branch}`;
-    const path = inspection.facts["path"]!;
+    // By way of the real folder above it, the one whose identity is on the card.
+    const path = `${inspection.facts["parent"]!.split("\0")[0]!}/${
+      lastPart(inspection.facts["path"]!)
+    }`;
     const fresh = inspection.facts[ref] === null;
     const start = String(inspection.effect.details["startsAt"]);
+    const result = (note = ""): ExecutionResult => ({
+      status: "completed",
+      message: `added a work tree for ${action.branch}${note}`,
+      members: { worktreePath: path, branch: action.branch },
+    });
     try {
       if (fresh) {
-        await moveRefs(repo, [{ ref, from: null, to: start }], `branch: Created from ${start}`);
+        await moveRefs(context, [{ ref, from: null, to: start }], `branch: Created from ${start}`);
       }
-      await approvedGit(repo, ["worktree", "add", "--", path, action.branch]);
     } catch (error) {
+      return failedWith(error, "the branch was not created", { leaveAsIs: true });
+    }
+    try {
+      await approvedGit(context, ["worktree", "add", "--quiet", "--", path, action.branch]);
+      return result();
+    } catch (error) {
+      const made = (await listWorktrees(context.repo, MAX_WORKTREES)).worktrees
+        .find((tree) => sameSlashes(tree.path) === sameSlashes(path));
+      // A failing post-checkout hook fails the command, but the work tree is whole by then.
+      if (made?.branch === action.branch && !made.prunable && isWhole(path)) {
+        return result(`; afterwards git said: ${wordsOf(error)}`);
+      }
+      if (made) {
+        await approvedGit(context, ["worktree", "remove", "--force", "--", path]).catch(() => {});
+      }
       if (fresh) {
-        await moveRefs(repo, [{ ref, from: start, to: null }], "branch: not kept").catch(() => {});
+        await moveRefs(context, [{ ref, from: start, to: null }], "branch: not kept").catch(
+          () => {},
+        );
       }
       return failedWith(error, "the work tree was not added");
     }
-    return {
-      status: "completed",
-      message: `added a work tree for ${action.branch}`,
-      members: { worktreePath: path, branch: action.branch },
-    };
   },
 };
 
-/** The place must be free, its parent a real folder, and outside every work tree and git directory. */
-function placeProblems(path: string, worktrees: readonly string[]): Note[] {
+/** Git prints paths with `/` everywhere. */
+function sameSlashes(path: string, windows = Deno.build.os === "windows"): string {
+  return windows ? path.replaceAll("\\", "/") : path;
+}
+
+/** Git writes the index last: with it and without its lock the checkout has ended. */
+function isWhole(path: string): boolean {
+  try {
+    const gitDir = Deno.readTextFileSync(`${path}/.git`).trim().replace(/^gitdir: /, "");
+    return exists(`${gitDir}/index`) !== null && exists(`${gitDir}/index.lock`) === null;
+  } catch {
+    return false;
+  }
+}
+
+/** Folders in which no work tree may be put: those of the others, and git's own. */
+function placesOf(repo: Repository, worktrees: readonly Worktree[]): string[] {
+  return [
+    ...worktrees.map((tree) => tree.path),
+    repo.facts.commonDir,
+    repo.facts.gitDir,
+    repo.path,
+  ];
+}
+
+/**
+ * The place must be free, the folder above it a real one, and outside every work tree and git directory.
+ * Exported for tests with another platform.
+ */
+export function placeProblems(
+  path: string,
+  taken: readonly string[],
+  windows = Deno.build.os === "windows",
+): Note[] {
   const bad = (code: string, message: string): Note[] => [{ code, message, paths: [path] }];
-  if (!isAbsolutePath(path, Deno.build.os === "windows")) {
-    return bad("bad_path", "the place must be an absolute path");
+  const separator = windows ? /[\\/]+/ : /\/+/;
+  if (!isAbsolutePath(path, windows)) return bad("bad_path", "the place must be an absolute path");
+  const parts = path.split(separator);
+  if (parts.some((part) => part === ".." || part === "." || isDotGit(part))) {
+    return bad("bad_path", "the place may not hold .., . or a git directory");
   }
-  if (path.split(/[\\/]/).some((part) => part === ".." || part.toLowerCase() === ".git")) {
-    return bad("bad_path", "the place may not hold .. or .git");
+  if (parts.at(-1) === "" || parts.at(-1)!.startsWith("-")) {
+    return bad("bad_path", "the place must end in a folder's name that does not begin with -");
   }
-  const exists = (at: string) => {
-    try {
-      return Deno.lstatSync(at);
-    } catch {
-      return null;
-    }
-  };
-  if (exists(path)) return bad("place_taken", "something is there already");
-  const parent = path.replace(/[\\/][^\\/]*$/, "") || "/";
-  const info = exists(parent);
-  if (!info?.isDirectory) {
+  if (exists(path) !== null) return bad("place_taken", "something is there already");
+  const parent = parentOf(path, windows);
+  if (!exists(parent)?.isDirectory) {
     return bad("no_parent", "the folder above it does not exist or is a link");
   }
   const real = Deno.realPathSync(parent);
-  const inside = worktrees.find((tree) => real === tree || real.startsWith(tree + "/"));
-  return inside === undefined
-    ? []
-    : bad("inside_worktree", "the place lies inside another work tree");
+  const inside = taken.some((place) =>
+    real === place || real.startsWith(place + (windows ? "\\" : "/"))
+  );
+  return inside
+    ? bad("inside_repository", "the place lies inside another work tree or a git directory")
+    : [];
 }
 
 function parentStamp(path: string): string | null {
   try {
-    const parent = Deno.realPathSync(path.replace(/[\\/][^\\/]*$/, "") || "/");
+    const parent = Deno.realPathSync(parentOf(path));
     const info = Deno.lstatSync(parent);
-    return `${parent} ${info.dev}:${info.ino}`;
+    return `${parent}\0${info.dev}:${info.ino}`;
+  } catch {
+    return null;
+  }
+}
+
+function parentOf(path: string, windows = Deno.build.os === "windows"): string {
+  return path.replace(windows ? /[\\/]+[^\\/]*$/ : /\/+[^/]*$/, "") || "/";
+}
+
+function lastPart(path: string, windows = Deno.build.os === "windows"): string {
+  return path.replace(windows ? /^.*[\\/]/s : /^.*\//s, "");
+}
+
+function exists(path: string): Deno.FileInfo | null {
+  try {
+    return Deno.lstatSync(path);
   } catch {
     return null;
   }

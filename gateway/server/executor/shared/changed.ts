@@ -12,10 +12,24 @@ export interface ChangedPath {
 
 /** Most changed paths that one proposal may touch; more is refused, never cut. */
 export const MAX_CHANGED_PATHS = 100_000;
+/** Longest list of paths put on a command line, in UTF-16 units. */
+const MAX_ARGUMENTS = 64 * 1_024;
+
+/** True when a list of paths can stand on a command line. */
+export function fitsArguments(paths: readonly string[]): boolean {
+  return paths.reduce((sum, path) => sum + path.length + 1, 0) <= MAX_ARGUMENTS;
+}
+
+/** The first of the paths that fit on a command line, at most `most`. */
+export function firstArguments(paths: readonly string[], most: number): readonly string[] {
+  let size = 0;
+  const end = paths.findIndex((path, i) => i >= most || (size += path.length + 1) > MAX_ARGUMENTS);
+  return end === -1 ? paths : paths.slice(0, end);
+}
 
 /**
- * Everything that differs below the given literal paths. `complete` is false when there is more than
- * may be touched at once.
+ * Everything that differs at or below the given literal paths; no paths means everywhere. `complete`
+ * is false when there is more than may be touched at once.
  */
 export async function changedBelow(
   repo: Repository,
@@ -24,9 +38,16 @@ export async function changedBelow(
   const guard = await guardSubmodules(repo);
   const changed: ChangedPath[] = [];
   let complete = true;
+  // What git cannot be told on its command line is picked out here.
+  const narrow = fitsArguments(paths);
+  const named = narrow ? null : new NamedPaths(paths);
   const parser = new StatusParser((_key, make, kind) => {
-    if (changed.length >= MAX_CHANGED_PATHS) complete = false;
-    else changed.push({ entry: make(), kind });
+    if (changed.length >= MAX_CHANGED_PATHS) {
+      complete = false;
+      return;
+    }
+    const entry = make();
+    if (named === null || named.covers(entry.path)) changed.push({ entry, kind });
   });
   const records = new NulRecords();
   await streamGit(
@@ -39,7 +60,7 @@ export async function changedBelow(
       "--untracked-files=all",
       `--ignore-submodules=${guard.complete ? "none" : "dirty"}`,
       "--",
-      ...paths,
+      ...(narrow ? paths : []),
     ],
     { signal: repo.signal },
     (chunk) => records.push(chunk, parser.record) && complete,
@@ -47,10 +68,42 @@ export async function changedBelow(
   return { changed, complete };
 }
 
-/** True when `path` is `prefix` or lies below it. */
-export function isAtOrBelow(path: string, prefix: string): boolean {
-  const base = prefix.replace(/\/+$/, "");
-  return base === "." || path === base || path.startsWith(base + "/");
+/** The paths that a proposal names, each standing for itself and all below it. */
+export class NamedPaths {
+  readonly #paths: ReadonlySet<string>;
+  constructor(paths: readonly string[]) {
+    this.#paths = new Set(paths.map((path) => path.replace(/\/+$/, "")));
+  }
+
+  covers(path: string): boolean {
+    return this.#coverOf(path) !== null;
+  }
+
+  /** Those under which none of the entries lies, in their order. */
+  without(entries: readonly ChangedPath[]): string[] {
+    const left = new Set(this.#paths);
+    for (const { entry } of entries) {
+      for (const path of ancestry(entry.path)) left.delete(path);
+      left.delete(".");
+    }
+    return [...left];
+  }
+
+  #coverOf(path: string): string | null {
+    if (this.#paths.has(".")) return ".";
+    for (const place of ancestry(path)) if (this.#paths.has(place)) return place;
+    return null;
+  }
+}
+
+/** The path itself and every folder above it: `a/b/c`, `a/b`, `a`. */
+export function ancestry(path: string): string[] {
+  const plain = path.replace(/\/+$/, "");
+  const places = [plain];
+  for (let at = plain.lastIndexOf("/"); at > 0; at = plain.lastIndexOf("/", at - 1)) {
+    places.push(plain.slice(0, at));
+  }
+  return places;
 }
 
 /** NUL-separated literal pathspecs for `--pathspec-from-file=- --pathspec-file-nul` of approved commands. */
@@ -58,7 +111,12 @@ export function literalPathspecs(paths: readonly string[]): string {
   return paths.map((path) => `:(top,literal)${path}\0`).join("");
 }
 
-/** Names that are not UTF-8 cannot be named in a proposal's list of strings. */
+/** A path whose name is not UTF-8, which a proposal's list of strings cannot name; null when there is none. */
 export function firstUnnameable(changed: readonly ChangedPath[]): string | null {
   return changed.find(({ entry }) => entry.pathBytes !== undefined)?.entry.path ?? null;
+}
+
+/** Names of the paths, for a note. */
+export function namesOf(changed: readonly ChangedPath[], most = 50): string[] {
+  return changed.slice(0, most).map(({ entry }) => entry.path);
 }

@@ -25,7 +25,7 @@ export async function newFileEffects(
       ...(read.note ? { note: read.note } : {}),
     });
     const piece = read.text === null
-      ? `${header(path, read.mode)}Binary files /dev/null and b/${path} differ\n`
+      ? `${header(path, read.mode)}Binary files /dev/null and ${quoted(`b/${path}`)} differ\n`
       : header(path, read.mode) + addedLines(path, read.text);
     if (diff.length + piece.length > room) truncated = true;
     else diff += piece;
@@ -36,9 +36,24 @@ export async function newFileEffects(
   return { files, diff, truncated };
 }
 
-async function readNewFile(
-  path: string,
-): Promise<{ text: string | null; binary: boolean; mode: string; note?: string }> {
+interface NewFile {
+  readonly text: string | null;
+  readonly binary: boolean;
+  readonly mode: string;
+  readonly note?: string;
+}
+
+async function readNewFile(path: string): Promise<NewFile> {
+  try {
+    return await lookAt(path);
+  } catch (error) {
+    // Its name is not UTF-8, it is gone, or it may not be read: git will say so if it cannot either.
+    const note = `not shown: ${error instanceof Error ? error.name : "unreadable"}`;
+    return { text: null, binary: false, mode: "100644", note };
+  }
+}
+
+async function lookAt(path: string): Promise<NewFile> {
   const info = await Deno.lstat(path);
   if (info.isSymlink) {
     return {
@@ -71,14 +86,27 @@ async function readNewFile(
 }
 
 function header(path: string, mode: string): string {
-  return `diff --git a/${path} b/${path}\nnew file mode ${mode}\n`;
+  return `diff --git ${quoted(`a/${path}`)} ${quoted(`b/${path}`)}\nnew file mode ${mode}\n`;
+}
+
+/** A name as git writes it into a diff: one with control characters, quotes or backslashes in C style. */
+function quoted(name: string): string {
+  // deno-lint-ignore no-control-regex
+  if (!/[\x00-\x1f\x7f"\\]/.test(name)) return name;
+  return `"${
+    name.replace(/["\\]/g, "\\$&").replace(
+      // deno-lint-ignore no-control-regex
+      /[\x00-\x1f\x7f]/g,
+      (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`,
+    )
+  }"`;
 }
 
 function addedLines(path: string, text: string): string {
   if (text === "") return "";
   const complete = text.endsWith("\n");
   const lines = (complete ? text.slice(0, -1) : text).split("\n");
-  return `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n${
+  return `--- /dev/null\n+++ ${quoted(`b/${path}`)}\n@@ -0,0 +1,${lines.length} @@\n${
     lines.map((line) => `+${line}`).join("\n")
   }\n${complete ? "" : "\\ No newline at end of file\n"}`;
 }

@@ -1,61 +1,121 @@
+import { concat } from "../../../../git/child.ts";
+import { streamGit } from "../../../../git/command.ts";
 import { decodeText } from "../../../../common/bytes.ts";
 import { GitError } from "../../../../git/errors.ts";
 import type { Repository } from "../../../../git/repository.ts";
 import type { ExecutionResult } from "../../types.ts";
+import { redact } from "./redact.ts";
 
 /** Hooks and signing may take their time; a hanging one ends here. Milliseconds. */
 export const APPROVED_DEADLINE_MS = 10 * 60_000;
-/** What is kept of a hook's output. */
-const KEPT_OUTPUT = 2_000;
+/** What is kept of standard output; more is read and dropped, so that a talkative hook breaks nothing. */
+const KEPT_STDOUT = 1_024 * 1_024;
+/** Bytes of standard error before git is stopped: a hook that never ends to talk. */
+const STDERR_BYTES = 256 * 1_024 * 1_024;
+/** What is told of git's and a hook's words, in UTF-16 units. */
+const KEPT_WORDS = 2_000;
+
+/** Where an approved command runs, and how long it may take. */
+export interface ApprovedTarget {
+  readonly repo: Repository;
+  readonly approvedDeadlineMs?: number;
+}
+
+export interface ApprovedOptions {
+  readonly stdin?: Uint8Array | string;
+  /** Configuration for this command alone, stronger than any file. */
+  readonly config?: readonly (readonly [key: string, value: string])[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Settings that would let a command reach further than its card, or record text in another encoding than given. */
+const FIXED: readonly (readonly [string, string])[] = [
+  ["submodule.recurse", "false"],
+  ["i18n.commitEncoding", "UTF-8"],
+];
 
 /**
- * Runs one approved command as the user's own git would, hooks and signing included. Throws
- * {@link GitError} with git's words when it fails.
+ * Runs one approved command as the user's own git would, hooks, filters and signing included. Gives
+ * standard output. Throws {@link GitError} with git's words when it fails.
  */
 export async function approvedGit(
-  repo: Repository,
+  { repo, approvedDeadlineMs }: ApprovedTarget,
   args: readonly string[],
-  stdin?: Uint8Array | string,
+  options: ApprovedOptions = {},
 ): Promise<string> {
-  const out = await repo.run(args, {
+  const kept: Uint8Array[] = [];
+  let size = 0;
+  await streamGit(repo, args, {
     profile: "approved",
-    deadlineMs: APPROVED_DEADLINE_MS,
-    maxBytes: 1_024 * 1_024,
-    overflow: "cut",
-    ...(stdin === undefined ? {} : { stdin }),
+    signal: repo.signal,
+    deadlineMs: approvedDeadlineMs ?? APPROVED_DEADLINE_MS,
+    stderrBytes: STDERR_BYTES,
+    env: { ...configVariables([...FIXED, ...options.config ?? []]), ...options.env },
+    ...(options.stdin === undefined ? {} : { stdin: options.stdin }),
+  }, (chunk) => {
+    if (size < KEPT_STDOUT) kept.push(chunk.slice(0, KEPT_STDOUT - size));
+    size += chunk.length;
+    return true;
   });
-  return decodeText(out.stdout);
+  return decodeText(concat(kept));
+}
+
+/** Configuration as variables, because `-c` cannot name a key whose subsection holds `=`. */
+export function configVariables(
+  pairs: readonly (readonly [key: string, value: string])[],
+): Record<string, string> {
+  const env: Record<string, string> = { GIT_CONFIG_COUNT: String(pairs.length) };
+  pairs.forEach(([key, value], i) => {
+    env[`GIT_CONFIG_KEY_${i}`] = key;
+    env[`GIT_CONFIG_VALUE_${i}`] = value;
+  });
+  return env;
+}
+
+/** A ref and where it goes: `null` as the new value deletes, as the old one means "must not exist". */
+export interface RefMove {
+  readonly ref: string;
+  readonly from: string | null;
+  readonly to: string | null;
 }
 
 /**
  * Moves refs in one transaction, each with its old value, so that a ref that somebody moved meanwhile
- * makes git refuse them all. `null` as the new value deletes, as the old one means "must not exist".
+ * makes git refuse them all. `HEAD` means a detached HEAD itself, never the branch it may name by then.
  */
 export async function moveRefs(
-  repo: Repository,
-  moves: readonly { ref: string; from: string | null; to: string | null }[],
+  target: ApprovedTarget,
+  moves: readonly RefMove[],
   message: string,
 ): Promise<void> {
-  const zero = "0".repeat(repo.facts.objectFormat === "sha256" ? 64 : 40);
+  const zero = "0".repeat(target.repo.facts.objectFormat === "sha256" ? 64 : 40);
   const lines = moves.map(({ ref, from, to }) =>
-    to === null ? `delete ${ref}\0${from ?? zero}\0` : `update ${ref}\0${to}\0${from ?? zero}\0`
+    (ref === "HEAD" ? "option no-deref\0" : "") +
+    (to === null ? `delete ${ref}\0${from ?? zero}\0` : `update ${ref}\0${to}\0${from ?? zero}\0`)
   );
-  await repo.run(["update-ref", "--create-reflog", "-m", message, "-z", "--stdin"], {
-    profile: "approved",
+  await approvedGit(target, ["update-ref", "--create-reflog", "-m", message, "-z", "--stdin"], {
     stdin: `start\0${lines.join("")}prepare\0commit\0`,
   });
 }
 
-/** A failure that says what git said, bounded. */
+/** A failure with git's words, bounded and without what looks like a secret. */
 export function failedWith(
   error: unknown,
   what: string,
-  members: Record<string, unknown> = {},
+  more: Partial<Pick<ExecutionResult, "members" | "leaveAsIs">> = {},
 ): ExecutionResult {
-  const details = error instanceof GitError
-    ? String(error.data?.["details"] ?? "")
-    : error instanceof Error
-    ? error.message
-    : String(error);
-  return { status: "failed", message: `${what}: ${details.slice(0, KEPT_OUTPUT)}`, members };
+  return { status: "failed", message: `${what}: ${wordsOf(error)}`, members: {}, ...more };
+}
+
+/** What an error tells: git's and its hooks' words where there are any. */
+export function wordsOf(error: unknown): string {
+  if (error instanceof GitError && error.kind === "timed_out") {
+    return `${details(error)}; a hook that hangs may still be running`;
+  }
+  return redact(details(error)).slice(0, KEPT_WORDS);
+}
+
+function details(error: unknown): string {
+  if (error instanceof GitError) return String(error.data?.["details"] ?? error.message);
+  return error instanceof Error ? error.message : String(error);
 }
