@@ -24,7 +24,7 @@ async function main(): Promise<number> {
       only: { type: "string", multiple: true },
     },
   });
-  const sections = await withOptional(SECTIONS);
+  const sections = await withRooms(SECTIONS);
   const names = values.only ?? Object.keys(sections);
   const unknown = names.find((name) => !Object.hasOwn(sections, name));
   if (unknown !== undefined) {
@@ -63,20 +63,34 @@ interface RoomResult {
   readonly budget?: number;
 }
 
-/** Benchmarks of rooms that are not in every checkout, such as the ledger's. */
-async function withOptional(sections: Record<string, Section>): Promise<Record<string, Section>> {
-  const file = new URL("./bench/audit.ts", import.meta.url);
-  if (!await Deno.stat(file).then(() => true, () => false)) return sections;
-  const { benchAudit } = await import(file.href) as { benchAudit: () => Promise<RoomResult[]> };
-  const audit: Section = async () =>
-    (await benchAudit()).map(({ name, unit, value, budget }) => ({
-      name,
-      unit,
-      ours: value,
-      base: null,
-      budget: budget === undefined ? null : { kind: "most", value: budget },
-    }));
-  return { ...sections, audit };
+/** Rooms that bring a benchmark of their own: `scripts/bench/<name>.ts` with a function of that name. */
+const ROOMS: Readonly<Record<string, string>> = {
+  audit: "benchAudit",
+  bridge: "benchBridge",
+  restore: "benchRestore",
+  presence: "benchPresence",
+  page: "benchPage",
+  toolhub: "benchToolhub",
+};
+
+/** The rooms' benchmarks, loaded when they are run. One that cannot run here says so and gives no row. */
+async function withRooms(sections: Record<string, Section>): Promise<Record<string, Section>> {
+  const all = { ...sections };
+  for (const [name, entry] of Object.entries(ROOMS)) {
+    const file = new URL(`./bench/${name}.ts`, import.meta.url);
+    if (!await Deno.stat(file).then(() => true, () => false)) continue;
+    all[name] = async () => {
+      const module = await import(file.href) as Record<string, () => Promise<RoomResult[]>>;
+      return (await module[entry]!()).map(({ name, unit, value, budget }) => ({
+        name,
+        unit,
+        ours: value,
+        base: null,
+        budget: budget === undefined ? null : { kind: "most", value: budget },
+      }));
+    };
+  }
+  return all;
 }
 
 async function compiledPrograms(): Promise<Bench["compiled"]> {
