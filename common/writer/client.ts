@@ -37,6 +37,8 @@ export class Writer {
   #next = 1;
   #recorded = 0;
   #lost = 0;
+  /** The worker runs, but has no ledger. */
+  #unrecorded = false;
   #present = false;
   readonly #pending = new Map<
     number,
@@ -123,6 +125,7 @@ export class Writer {
   /** Sends one request and waits for its reply. Throws what the worker reports. */
   async request(request: WriterRequest): Promise<string | null> {
     await this.start();
+    if (request.op === "record" && this.#unrecorded) throw new Error("there is no ledger");
     return await this.#send(request);
   }
 
@@ -140,11 +143,10 @@ export class Writer {
 
   async #start(): Promise<void> {
     try {
-      const ledger = this.options.ledger ?? null;
-      const places = resolvePlaces(this.options.runDir, ledger?.folders ?? []);
-      this.#worker = startWorker(this.options.entry, places);
-      this.#worker.onmessage = (event: MessageEvent<WriterReply>) => this.#receive(event.data);
-      this.#worker.onerror = (event) => {
+      const { places, ledger, worker } = this.#open();
+      this.#worker = worker;
+      worker.onmessage = (event: MessageEvent<WriterReply>) => this.#receive(event.data);
+      worker.onerror = (event) => {
         event.preventDefault();
         this.#die(event.message);
       };
@@ -153,17 +155,37 @@ export class Writer {
         places,
         pid: Deno.pid,
         startedAtMs: Math.round(performance.timeOrigin),
-        ledger: ledger?.settings ?? null,
+        ledger,
       });
       this.#state = "running";
     } catch (error) {
       this.#worker?.terminate();
       this.#worker = undefined;
       this.#state = "unavailable";
-      this.#reason = error instanceof Error ? error.message : String(error);
+      this.#reason = describe(error);
       this.options.log(`nothing can be written: ${this.#reason}`);
     }
     this.options.onStarted?.();
+  }
+
+  /** The worker with all its places, or without the ledger's when these cannot be had: tools need the others. */
+  #open(): { places: WriterPlaces; ledger: LedgerSettings | null; worker: Worker } {
+    const { runDir, entry, ledger } = this.options;
+    const open = (folders: readonly string[]) => {
+      const places = resolvePlaces(runDir, folders);
+      return { places, worker: startWorker(entry, places) };
+    };
+    if (!ledger) return { ...open([]), ledger: null };
+    try {
+      return { ...open(ledger.folders), ledger: ledger.settings };
+    } catch (error) {
+      const rest = { ...open([]), ledger: null };
+      this.#unrecorded = true;
+      this.options.log(
+        `the ledger cannot be written: ${describe(error)}; restart the sidecar to record again`,
+      );
+      return rest;
+    }
   }
 
   #receive(reply: WriterReply): void {
@@ -191,6 +213,18 @@ export class Writer {
     this.#state = "unavailable";
     this.#reason ||= "the program is ending";
   }
+}
+
+/** The runtime's own words for a refused folder speak of flags that nobody here can set. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const refused = error instanceof Deno.errors.NotCapable ||
+    error instanceof Deno.errors.PermissionDenied;
+  return refused
+    ? `the run directory or the ledger's folder may not be written (${
+      error.message.split(/, (?:run|specify)/)[0]
+    }); name others with FLUXGIT_RUN_DIR and FLUXGIT_MCP_AUDIT_LOG`
+    : error.message;
 }
 
 /** Creates the folders where needed and resolves every link in the places, once. */

@@ -81,3 +81,24 @@ Deno.test("without a usable run directory reads go on and the reason is told", a
   );
   assert.deepEqual((await host.request("ping")).result, {});
 });
+
+Deno.test("a ledger that has no place changes no answer, and the reason is told", async () => {
+  const { box, repo } = await storySandbox();
+  await using _box = box;
+  await Deno.writeTextFile(`${box.root}/file`, "");
+  for (const ledger of [`${box.root}/file/ledger.jsonl`, "/proc/nowhere/ledger.jsonl"]) {
+    const env = { ...serverEnv(box), FLUXGIT_MCP_AUDIT_LOG: ledger };
+    await using host = new Host({ env });
+    await host.initialize();
+    const forecast = await host.payload("repo.conflictPreflight", {
+      repoPath: repo,
+      targetRef: "main",
+    });
+    assert.notEqual(forecast.data.status, "unknown", "a throw-away folder was made");
+    await host.closeInput();
+    await host.ended();
+    assert.match(host.stderr, /^fluxgit-sidecar: the ledger cannot be written: .*restart/);
+    assert.match(host.stderr, /1 ledger entries were not written/);
+    assert.doesNotMatch(host.stderr, /allow-all/);
+  }
+});
