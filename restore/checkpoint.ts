@@ -3,7 +3,7 @@ import { parseJson, stringifyJson } from "../common/json.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../common/private_file.ts";
 import type { Repository } from "../git/repository.ts";
 import type { HiddenRepository } from "./hidden.ts";
-import { isRepoId } from "./registry.ts";
+import { isRepoId, repositoryPath } from "./registry.ts";
 import type { RestorePoint } from "./types.ts";
 
 /**
@@ -25,6 +25,8 @@ export interface Checkpoint {
   readonly upstreamRef: string | null;
   readonly resetMode: string | null;
   readonly plan: unknown;
+  /** Restore point that it belongs to; null for one of the desktop application. */
+  readonly restorePoint: string | null;
 }
 
 /** What a reader finds; a damaged file is said. */
@@ -77,6 +79,7 @@ function toCheckpoint(path: string, record: Record<string, unknown>): Checkpoint
     upstreamRef: text("upstream_ref"),
     resetMode: text("reset_mode"),
     plan: record["plan"] ?? null,
+    restorePoint: text("restore_point"),
   };
 }
 
@@ -118,7 +121,7 @@ export async function writeCheckpoint(
     before_commit_reachable_from_upstream: merged,
     ...(point.resetMode === null ? {} : { reset_mode: point.resetMode }),
     plan: point.plan ?? { pick_count: 0, squash_count: 0, fixup_count: 0, drop_count: 0 },
-    repo_path: repo.facts.askedPath,
+    repo_path: repositoryPath(repo),
     restore_point: point.id,
   });
 }

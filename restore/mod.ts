@@ -10,7 +10,13 @@ export {
   type RepositoryLock,
   withRepositoryLock,
 } from "./lock.ts";
-export { findRepoId, isRepoId, registeredPath, registerRepository } from "./registry.ts";
+export {
+  findRepoId,
+  isRepoId,
+  registeredPath,
+  registerRepository,
+  repositoryPath,
+} from "./registry.ts";
 export {
   createRestorePoint,
   finishRestorePoint,

@@ -9,6 +9,7 @@ import { readHoldState } from "./hold.ts";
 import type { RepositoryLock } from "./lock.ts";
 import { textOf } from "./raw.ts";
 import { rebuildList } from "./rebuild.ts";
+import { repositoryPath } from "./registry.ts";
 import { headState, type RawRefChange, refChanges } from "./refs.ts";
 import { readSnapshot, takeAfterSnapshot, takeSnapshot } from "./snapshot.ts";
 import { type ListBounds, listPath, putAside, readList, writeList } from "./store.ts";
@@ -77,7 +78,7 @@ export async function createRestorePoint(
       hidden,
       (taken) => ({
         version: 1,
-        repoPath: repo.facts.askedPath,
+        repoPath: repositoryPath(repo),
         point: point = {
           id,
           kind: request.kind ?? "operation",
@@ -228,7 +229,7 @@ export async function readListForWriting(
   hidden: HiddenRepository,
   context: WriteContext,
 ): Promise<RestoreList> {
-  const repoPath = repo.facts.askedPath;
+  const repoPath = repositoryPath(repo);
   const state = await readList(context.runDir, context.repoId, repoPath);
   if (state.kind === "ok") return state.list;
   if (state.kind === "none") return { repoPath, points: [], branchTips: [] };

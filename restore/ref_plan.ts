@@ -74,7 +74,9 @@ export async function checkedOutElsewhere(repo: Repository): Promise<Set<string>
   const found = new Set<string>();
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const [name, place] = [fields[i]!.replace(/^\n/, ""), textOf(fields[i + 1]!)];
-    if (place !== "" && place !== repo.facts.topLevel) found.add(name);
+    // A bare repository's own HEAD is no work tree.
+    const own = place === repo.facts.topLevel || place === repo.facts.commonDir;
+    if (place !== "" && !own) found.add(name);
   }
   return found;
 }

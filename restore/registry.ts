@@ -1,12 +1,18 @@
 import { decodeText } from "../common/bytes.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../common/private_file.ts";
 import { REGISTRY_LIMITS } from "../common/repository_registry.ts";
+import type { Repository } from "../git/repository.ts";
 import { RestoreError } from "./errors.ts";
 
 /**
  * Which id a repository has: `<run_dir>/repos/<repoId>.path` holds its exact canonical path
  * (`read-tools.md` 0.7). `common/repository_registry.ts` lists the same files for the fleet tools.
  */
+
+/** The path under which a repository is registered and listed: the top of its work tree. */
+export function repositoryPath(repo: Repository): string {
+  return repo.facts.topLevel ?? repo.facts.askedPath;
+}
 
 /** True for an id that may become part of a file name and of a ref. */
 export function isRepoId(text: string): boolean {

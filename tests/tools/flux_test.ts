@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { callRaw, type Payload, refusal } from "../fixtures/call.ts";
+import { call, callRaw, data, type Payload, refusal } from "../fixtures/call.ts";
+import { Sandbox, useSandbox } from "../fixtures/sandbox.ts";
 
 const TOOLS = [
   "safety.timeline",
@@ -38,51 +39,66 @@ Deno.test("without a gateway address the recovery tools answer 10001, with a val
       "upgradeHint",
     ]);
     assert.deepEqual([data.tool, data.tier, data.gatewayConfigured], [name, "fluxgit", false]);
-    assert.match(data.reason, /does not read restore points/);
+    assert.match(data.reason, /holds no restore points/);
     assert.match(data.freeShellAlternative, /repo\.reflog/);
   }
 });
 
-Deno.test("with an address they say honestly that nothing is read yet, never that there is nothing", async () => {
+Deno.test("with an address, or with a store and no address, they answer from local files", async () => {
+  await using box = await Sandbox.create();
+  useSandbox(box);
+  const repoPath = await box.repo();
+  const head = await box.commit(repoPath, "First", { f: "f\n" });
+  const runDir = `${box.root}/run`;
   for (const name of TOOLS) {
-    const answer = await payload(name, {}, { env: ADDRESS });
-    assert.deepEqual(Object.keys(answer).sort(), ["error", "readOnly", "tool"]);
-    assert.equal(answer.error.code, 10002);
-    const { data } = answer.error;
-    assert.deepEqual(Object.keys(data).sort(), [
-      "agentRecommendation",
-      "gatewayConfigured",
-      "learnMore",
-      "reason",
-      "tool",
-    ]);
-    assert.equal(data.gatewayConfigured, true);
-    assert.match(data.reason, /does not mean that there are none/);
+    const answer = await call(name, { repoPath }, { env: ADDRESS, runDir });
+    assert.equal(answer.source, "local-git");
+    assert.equal(answer.error, undefined);
   }
+  const none = await data("flux.restorePoints", { repoPath }, { env: ADDRESS, runDir });
+  assert.deepEqual(none, {
+    restorePoints: [],
+    restoreCount: 0,
+    limit: 50,
+    total: 0,
+    truncated: false,
+    approvalRequired: true,
+  });
+  assert.equal((await refusal("flux.restorePoints", { repoPath }, { runDir })).code, 10001);
+  await Deno.mkdir(`${runDir}/restore`, { recursive: true });
+  for (const name of TOOLS) await call(name, { repoPath }, { runDir });
+  const { events } = await data("safety.timeline", { repoPath }, { runDir });
+  assert.deepEqual(events.map((event: Payload) => [event.source, event.headAfter]), [
+    ["reflog", head],
+  ]);
 });
 
-Deno.test("whether an address is configured is decided at each call", async () => {
+Deno.test("whether there is a gateway or a store is decided at each call", async () => {
   const [name] = TOOLS as [string];
   const codes = [];
   for (const env of [{}, ADDRESS, { FLUXGIT_GATEWAY_URL: "localhost:1" }, ADDRESS]) {
-    codes.push((await refusal(name, { repoPath: "/tmp" }, { env })).code);
+    codes.push((await refusal(name, { repoPath: "/proc" }, { env })).code);
   }
-  assert.deepEqual(codes, [10001, 10002, 10001, 10002]);
+  assert.deepEqual(codes, [10001, 10010, 10001, 10010]);
 });
 
 Deno.test("a caller cannot point the tools at another run directory", async () => {
-  const own = await Deno.makeTempDir(), other = await Deno.makeTempDir();
-  try {
-    const ask = async (runDir: string) =>
-      (await payload("flux.restorePoints", { runDir }, { env: ADDRESS, runDir: own })).error;
-    assert.equal((await ask(other)).code, -32602);
-    assert.equal((await ask(`${own}/nothing`)).code, -32602);
-    assert.equal((await ask(own)).code, 10002);
-    assert.equal((await ask(`${own}/.`)).code, 10002);
-    assert.equal((await ask("")).code, 10002);
-  } finally {
-    await Deno.remove(own);
-    await Deno.remove(other);
+  await using box = await Sandbox.create();
+  useSandbox(box);
+  const repoPath = await box.repo();
+  const own = `${box.root}/own`, other = `${box.root}/other`;
+  await Deno.mkdir(own);
+  await Deno.mkdir(other);
+  const ask = (runDir: string) =>
+    callRaw("flux.restorePoints", { repoPath, runDir }, { env: ADDRESS, runDir: own });
+  for (const runDir of [other, `${own}/nothing`]) {
+    const outcome = await ask(runDir);
+    assert(outcome.kind === "result" && outcome.isError);
+    assert.equal((outcome.payload["error"] as Payload).code, -32602);
+  }
+  for (const runDir of [own, `${own}/.`, ""]) {
+    const outcome = await ask(runDir);
+    assert(outcome.kind === "result" && !outcome.isError, runDir);
   }
 });
 

@@ -1,6 +1,9 @@
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
+import { warningsMember } from "../open.ts";
+import { warnings } from "../shapes.ts";
 import { approvalRequired, restorePoint, runDir } from "./shapes.ts";
-import { answerFromStore } from "./store.ts";
+import { readRecovery } from "./store.ts";
+import { shown } from "./view.ts";
 
 /** flux.latestRestorePoint: `read-tools.md` 22. */
 export default defineTool({
@@ -19,15 +22,29 @@ export default defineTool({
       latestRestorePoint: restorePoint(z).nullable(),
       restorePoints: z.array(restorePoint(z)),
       restoreCount: z.int().min(0),
+      total: z.int().min(0),
       approvalRequired: approvalRequired(z),
+      warnings: warnings(z),
     }),
-  run: (args, context) =>
-    answerFromStore(
+  async run(args, context) {
+    const { points, warnings: notes } = await readRecovery(
       {
         tool: "flux.latestRestorePoint",
         alternative: "repo.reflog, or in a shell: git reflog --date=iso -n 1",
       },
       args,
       context,
-    ),
+    );
+    const latest = points[0] ? shown(points[0]) : null;
+    return {
+      data: {
+        latestRestorePoint: latest,
+        restorePoints: latest ? [latest] : [],
+        restoreCount: latest ? 1 : 0,
+        total: points.length,
+        approvalRequired: true,
+        ...warningsMember(notes),
+      },
+    };
+  },
 });

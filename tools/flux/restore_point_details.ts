@@ -1,6 +1,9 @@
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
+import { warningsMember } from "../open.ts";
+import { warnings } from "../shapes.ts";
 import { approvalRequired, restorePoint, runDir } from "./shapes.ts";
-import { answerFromStore } from "./store.ts";
+import { readRecovery } from "./store.ts";
+import { details, shown } from "./view.ts";
 
 /** flux.restorePointDetails: `read-tools.md` 24. */
 export default defineTool({
@@ -19,14 +22,27 @@ export default defineTool({
       restorePoint: restorePoint(z).nullable(),
       restoreCount: z.int().min(0),
       approvalRequired: approvalRequired(z),
+      warnings: warnings(z),
     }),
-  run: (args, context) =>
-    answerFromStore(
+  async run(args, context) {
+    const { points, stored, warnings: notes } = await readRecovery(
       {
         tool: "flux.restorePointDetails",
         alternative: "repo.reflog and commit.details, or in a shell: git show --stat HEAD@{1}",
       },
       args,
       context,
-    ),
+    );
+    const id = args.restorePointId?.trim();
+    const found = id ? points.find((point) => point.id === id) : points[0];
+    const more = found && stored.get(found.id);
+    return {
+      data: {
+        restorePoint: found ? { ...shown(found), ...(more ? details(more) : {}) } : null,
+        restoreCount: points.length,
+        approvalRequired: true,
+        ...warningsMember(notes),
+      },
+    };
+  },
 });

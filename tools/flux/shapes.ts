@@ -20,6 +20,8 @@ export const restorePoint = (z: Z) =>
     before: nullableString(z),
     after: nullableString(z),
     operation: nullableString(z),
+    kind: z.string().optional(),
+    state: z.string().optional(),
     canUndo: z.boolean(),
     canRedo: z.boolean(),
     approvalRequired: approvalRequired(z),
