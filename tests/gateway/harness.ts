@@ -24,6 +24,8 @@ import { Sandbox, useSandbox } from "../fixtures/sandbox.ts";
 export interface LabOptions {
   /** Text of an agent policy file. */
   readonly policy?: string;
+  /** Where stores of other agents are found; default: nobody is looked for. */
+  readonly env?: (name: string) => string | undefined;
   /** Wall clock of the gateway; default the real one. */
   readonly now?: () => number;
   /** Milliseconds that an approved git command may take. */
@@ -59,6 +61,7 @@ export class GatewayLab implements AsyncDisposable {
       ledger: null,
       restore: restoreRoom,
       log: (line) => void log.push(line),
+      ...(options.env ? { env: options.env } : {}),
       ...(options.now ? { now: options.now } : {}),
       ...(options.approvedDeadlineMs === undefined
         ? {}

@@ -1,4 +1,3 @@
-import { loadOperation } from "../operations.ts";
 import type {
   ExecutionResult,
   Inspection,
@@ -8,6 +7,11 @@ import type {
   PlanAction,
   StepAction,
 } from "../types.ts";
+import { operation as discard } from "./discard.ts";
+import { operation as merge } from "./merge.ts";
+import { operation as patch } from "./patch.ts";
+import { operation as rebase } from "./rebase.ts";
+import { operation as reset } from "./reset.ts";
 import { CARD_LIMITS, emptyEffect } from "./shared/effect.ts";
 import { commitAt, type Facts } from "./shared/facts.ts";
 import { wordsOf } from "./shared/run.ts";
@@ -31,7 +35,7 @@ export const operation: Operation<PlanAction> = {
   async inspect(action, context): Promise<Inspection> {
     const looks: Inspection[] = [];
     for (const step of action.steps) {
-      looks.push(await (await loadOperation(step.operationType)).inspect(step, plain(context)));
+      looks.push(await operationOf(step).inspect(step, plain(context)));
     }
     const refs = await readRefs(context.repo, await namedRefs(context.repo, action.steps));
     const destructiveSteps = looks.flatMap((look, i) => look.destructive ? [i] : []);
@@ -128,6 +132,12 @@ export const operation: Operation<PlanAction> = {
     };
   },
 };
+
+const STEPS = { merge, rebase, discard, reset, patch } as const;
+
+function operationOf(step: StepAction): Operation {
+  return STEPS[step.operationType] as Operation;
+}
 
 interface StepOutcome {
   readonly operationType: StepAction["operationType"];
@@ -261,7 +271,7 @@ async function runStep(
         return stop(`stale: ${name} no longer names the commit of the card`);
       }
     }
-    const operation = await loadOperation(step.operationType);
+    const operation = operationOf(step);
     const look = await operation.inspect(step, plain(context));
     if (look.blockers[0]) return stop(look.blockers[0].message);
     const confirmed = card.effect.details["destructiveSteps"] as readonly number[];
