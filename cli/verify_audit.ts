@@ -152,6 +152,8 @@ function notes(report: VerifyReport): string[] {
     tail_cut: "head not pinned: newest entries may have been cut off; give --expect-head",
   };
   return [
+    // An absent ledger is a good one by contract (`audit.md` 7.1); a mistyped path looks the same.
+    ...(report.entries === 0 ? ["no entry is there, so nothing was verified; check the path"] : []),
     ...report.notExcluded.map((open) => texts[open]),
     ...report.gaps.map(({ firstSequence, lastSequence }) =>
       `entries ${firstSequence} to ${lastSequence} were pruned while no archive was kept`

@@ -399,3 +399,12 @@ Deno.test("the second key form and the first make the same signer", () => {
   const message = new TextEncoder().encode("message");
   assert.deepEqual(Uint8Array.from(new Signer(SEED).sign(message)), ed25519.sign(message, SEED));
 });
+
+Deno.test("verify-audit says when no entry was there to be verified", async () => {
+  await using place = await Place.create();
+  await place.fill(1);
+  const ran = await runCommand(runVerify, [`${place.folder}/mistyped.jsonl`]);
+  assert.equal(ran.code, 0, "an absent ledger is a good one");
+  assert.match(ran.err, /nothing was verified/);
+  assert.doesNotMatch((await runCommand(runVerify, [place.ledger])).err, /nothing was verified/);
+});
