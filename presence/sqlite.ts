@@ -16,6 +16,11 @@ export interface OpenedDatabase {
   readonly close: () => void;
 }
 
+/** Newer runtimes read a database from memory; the types of older ones do not know of it. */
+interface Deserializing {
+  deserialize?(bytes: Uint8Array): void;
+}
+
 const MAGIC = "SQLite format 3\0";
 /** Between two tries at a locked database. */
 const RETRY_MS = 25;
@@ -42,12 +47,12 @@ export async function openForReading(
   if (!writeAhead || wal !== "absent") {
     return prepare(new DatabaseSync(path, { readOnly: true }));
   }
-  if (typeof DatabaseSync.prototype.deserialize === "function") {
+  if (typeof (DatabaseSync.prototype as Deserializing).deserialize === "function") {
     const bytes = await readWhole(path);
     bytes[18] = bytes[19] = 1;
     const db = new DatabaseSync(":memory:");
     try {
-      db.deserialize(bytes);
+      (db as Deserializing).deserialize!(bytes);
       return prepare(db);
     } catch (error) {
       db.close();
@@ -55,6 +60,7 @@ export async function openForReading(
     }
   }
   if (!around.copyDatabase) throw new DatabaseRefused("not_supported");
+  if (Deno.statSync(path).size > SQL_COPY_BYTES) throw new DatabaseRefused("too_large");
   const copy = await around.copyDatabase(path);
   try {
     const { db, close } = prepare(new DatabaseSync(copy.path, { readOnly: true }));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { copyDatabase } from "../../common/writer/database_copy.ts";
 import { database, folderState, heldDatabase, quote } from "./databases.ts";
 import { brief, Lab, MARKER, processList } from "./lab.ts";
 
@@ -270,6 +271,22 @@ Deno.test("a closed database of two gigabytes is not read into memory", async ()
   assert(
     seen.missing.some(({ reason, agents }) => reason === "too_large" && agents?.[0] === "kilo"),
   );
+});
+
+Deno.test("the private copy of a database holds its rows and needs no files beside it", async () => {
+  await using lab = await Lab.create();
+  const path = await database(
+    `${lab.root}/x.db`,
+    `PRAGMA journal_mode=WAL; ${SESSION}${session(lab.a, lab.now)}`,
+  );
+  const folder = `${lab.root}/copy`;
+  await Deno.mkdir(folder);
+  const db = new DatabaseSync(await copyDatabase(path, folder), { readOnly: true });
+  assert.equal(db.prepare("SELECT directory FROM session").get()?.["directory"], lab.a);
+  assert.equal((await folderState(folder)).length, 1);
+  db.close();
+  await Deno.symlink(path, `${lab.root}/link.db`);
+  await assert.rejects(copyDatabase(`${lab.root}/link.db`, `${lab.root}/home`));
 });
 
 Deno.test("the newest of many rows are found wherever they stand", async () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { copyDatabase } from "../../common/writer/database_copy.ts";
 import type { NoProcesses, ProcessReader, ProcessRow } from "../../presence/process_table.ts";
 import { Scan, type Seen } from "../../presence/scan.ts";
 import type { Finding, Surroundings } from "../../presence/types.ts";
@@ -77,7 +78,13 @@ export class Lab implements AsyncDisposable {
       ownPid: options.ownPid ?? 999_999,
       parentPid: options.parentPid ?? 999_998,
       processes: options.processes ?? noProcesses("not_permitted"),
-      copyDatabase: null,
+      copyDatabase: async (path) => {
+        const folder = await Deno.makeTempDir({ dir: this.root });
+        return {
+          path: await copyDatabase(path, folder),
+          done: () => Deno.removeSync(folder, { recursive: true }),
+        };
+      },
     };
   }
 
