@@ -82,6 +82,8 @@ export interface Change {
 const STATUSES: readonly ProposalStatus[] = ["pending", "approved", "executing", ...TERMINAL];
 /** An action of an ended proposal that is longer is cut. Characters. */
 const KEPT_ACTION = 16_384;
+/** Of a text in the queue. Characters. */
+const SHOWN_TEXT = 300;
 
 /**
  * The durable journal (`operations.md` 11.6): every transition is on disk before it is acted on or
@@ -120,8 +122,8 @@ export class Journal {
         record.action.operationType,
         action,
         action.length + record.reason.length,
-        record.reason,
-        record.requestedAt,
+        JSON.stringify(record.reason),
+        JSON.stringify(record.requestedAt),
         record.status,
         record.createdAtMs,
         record.expiresAtMs,
@@ -148,13 +150,17 @@ export class Journal {
   rows(states: readonly ProposalStatus[], limit: number): ProposalRow[] {
     return this.#statement(
       `SELECT preview_id AS previewId, operation_type AS operationType, status, agent_id AS agentId, repo_path AS repoPath,
-       repo_id AS repoId, substr(reason, 1, 300) AS reason, group_hash AS groupHash, created_ms AS createdAtMs,
+       repo_id AS repoId, reason, group_hash AS groupHash, created_ms AS createdAtMs,
        expires_ms AS expiresAtMs, ended_ms AS endedAtMs, substr(json_extract(result, '$.message'), 1, 1000) AS message,
-       json_extract(result, '$.restorePointId') AS restorePointId, substr(rejection_reason, 1, 300) AS rejectionReason
+       json_extract(result, '$.restorePointId') AS restorePointId, rejection_reason AS rejectionReason
        FROM proposals WHERE status IN (${
         marks(states)
       }) ORDER BY created_ms DESC, rowid DESC LIMIT ?`,
-    ).all(...states, limit) as unknown as ProposalRow[];
+    ).all(...states, limit).map((row) => ({
+      ...row as unknown as ProposalRow,
+      reason: (textOf(row["reason"]) ?? "").slice(0, SHOWN_TEXT),
+      rejectionReason: textOf(row["rejectionReason"])?.slice(0, SHOWN_TEXT) ?? null,
+    }));
   }
 
   count(states: readonly ProposalStatus[]): number {
@@ -203,7 +209,7 @@ export class Journal {
         change.digest ?? null,
         change.overrides ? JSON.stringify(change.overrides) : null,
         change.result ? JSON.stringify(change.result) : null,
-        change.rejectionReason ?? null,
+        change.rejectionReason ? JSON.stringify(change.rejectionReason) : null,
         previewId,
         from,
       ) === 1;
@@ -366,8 +372,8 @@ function toRecord(row: any): ProposalRecord | null {
     repoPath: row.repo_path,
     repoId: row.repo_id,
     action: JSON.parse(row.action),
-    reason: row.reason,
-    requestedAt: row.requested_at,
+    reason: textOf(row.reason) ?? "",
+    requestedAt: textOf(row.requested_at),
     status: row.status,
     createdAtMs: row.created_ms,
     expiresAtMs: row.expires_ms,
@@ -376,6 +382,11 @@ function toRecord(row: any): ProposalRecord | null {
     overrides: JSON.parse(row.overrides),
     progress: row.progress === null ? null : JSON.parse(row.progress),
     result: row.result === null ? null : JSON.parse(row.result),
-    rejectionReason: row.rejection_reason,
+    rejectionReason: textOf(row.rejection_reason),
   };
+}
+
+/** Texts of strangers are kept as JSON: the database would end them at a NUL. */
+function textOf(stored: unknown): string | null {
+  return typeof stored === "string" ? JSON.parse(stored) : null;
 }

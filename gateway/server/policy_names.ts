@@ -85,30 +85,36 @@ export async function namedIn(action: Action, repo: Repository): Promise<Named> 
  * it will have.
  */
 export async function refForms(repo: Repository, given: string): Promise<RefForms> {
-  const base = given.replace(/(?:[~^:]|@\{).*$/s, "");
-  // `@{upstream}` and `@{-1}` have no base of their own; git knows whom they mean.
-  const asked = base !== "" ? base : given.startsWith("@{") ? given : null;
-  if (asked === null) return [given];
-  if (asked === "HEAD" || asked === "@") return await headForms(repo, given);
-  const full = await repo.optionalText([
-    "rev-parse",
-    "--symbolic-full-name",
-    "--end-of-options",
-    asked,
-  ]);
-  const line = full?.split("\n").find((text) => text.startsWith("refs/"));
-  const forms = [given, asked];
-  if (line !== undefined) forms.push(line, shortName(line));
-  // The same text may name a branch as well as a tag: a rule for either holds.
-  if (!asked.startsWith("refs/")) forms.push(`refs/heads/${asked}`);
-  else forms.push(shortName(asked));
+  // `@{upstream}` and `@{-1}` mean another ref than the one in front of them, `@{2}` the same.
+  const ref = given.replace(/[~^:].*$/s, "");
+  const base = ref.replace(/@\{.*$/s, "");
+  const forms = [given];
+  if (ref !== base) forms.push(...await named(repo, ref));
+  if (base === "HEAD" || base === "@" || (base === "" && ref !== "")) {
+    forms.push(...await headForms(repo));
+  } else if (base !== "") {
+    forms.push(base, ...await named(repo, base));
+    // The same text may name a branch as well as a tag: a rule for either holds.
+    forms.push(base.startsWith("refs/") ? shortName(base) : `refs/heads/${base}`);
+  }
   return unique(forms);
 }
 
-async function headForms(repo: Repository, given: string): Promise<RefForms> {
+/** Full and short name of the ref that git takes a text for; empty when it is none. */
+async function named(repo: Repository, text: string): Promise<string[]> {
+  const out = await repo.optionalText([
+    "rev-parse",
+    "--symbolic-full-name",
+    "--end-of-options",
+    text,
+  ]);
+  const full = out?.split("\n").find((line) => line.startsWith("refs/"));
+  return full === undefined ? [] : [full, shortName(full)];
+}
+
+async function headForms(repo: Repository): Promise<RefForms> {
   const { branch, ref } = await readHead(repo);
   return unique([
-    given,
     "HEAD",
     ...(branch === null ? [] : [branch]),
     ...(ref === null ? [] : [ref]),
