@@ -246,7 +246,7 @@ function problems(
       });
     }
   }
-  if (chosen.length === 0 && unfinished === null) {
+  if (takes !== "named" && chosen.length === 0 && unfinished === null) {
     notes.push({ code: "nothing_to_commit", message: "there is nothing to commit" });
   }
   note(

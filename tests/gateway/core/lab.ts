@@ -185,6 +185,13 @@ export class Lab implements AsyncDisposable {
     return answer.body.previewId as string;
   }
 
+  /** Waits for the look that the gateway takes at each new proposal in the background. */
+  async looked(id: string): Promise<void> {
+    const row = () =>
+      this.gateway.service.list(["pending"]).proposals.find((one) => one.previewId === id);
+    await until(() => typeof row()?.headline === "string", "the first look");
+  }
+
   status(id: string): Promise<Answer> {
     return this.send("GET", `/v1/mcp/operation/status/${id}`);
   }
