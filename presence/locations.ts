@@ -1,5 +1,5 @@
 import { isAbsolutePath } from "../common/allowed_roots.ts";
-import type { Surroundings } from "./types.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 /** Where other programs keep their stores (`presence.md` 2.5). Null: there is no such place. */
 export interface Places {

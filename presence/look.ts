@@ -1,7 +1,8 @@
 import { FRESH_MS, FUTURE_SLACK_MS, MAX_WALKED } from "./limits.ts";
 import type { ProcessTable } from "./process_table.ts";
 import type { Roots } from "./roots.ts";
-import type { Note, Reason, Source, Surroundings, Unavailable } from "./types.ts";
+import type { Surroundings } from "./surroundings.ts";
+import type { Note, Reason, Source, Unavailable } from "./types.ts";
 
 /** Work between two pauses, so that calls are answered while stores are read. Milliseconds. */
 const SLICE_MS = 4;

@@ -5,7 +5,7 @@ import { HINT_WAIT_MS } from "./limits.ts";
 import { type OtherAgents, otherAgentsOf, type ProposalView } from "./other_agents.ts";
 import { systemProcesses } from "./processes.ts";
 import { Scanner } from "./scanner.ts";
-import type { Surroundings } from "./types.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 export type { PresenceData } from "./agents.ts";
 export type { OtherAgents } from "./other_agents.ts";

@@ -7,7 +7,8 @@ import { readRecords } from "./records.ts";
 import { Roots } from "./roots.ts";
 import { type Store, storeContext } from "./store.ts";
 import { STORES } from "./stores/mod.ts";
-import type { Finding, Note, Source, Surroundings, Unavailable } from "./types.ts";
+import type { Surroundings } from "./surroundings.ts";
+import type { Finding, Note, Source, Unavailable } from "./types.ts";
 
 /** What a look around has found, complete or not. */
 export interface Seen {

@@ -1,7 +1,7 @@
 import { KEEP_MS } from "./limits.ts";
 import { type RepositoryPlaces, repositoryPlaces } from "./places.ts";
 import { Scan, type Seen } from "./scan.ts";
-import type { Surroundings } from "./types.ts";
+import type { Surroundings } from "./surroundings.ts";
 
 /** A repository with what is known about other agents in it. */
 export interface SeenRepository extends Seen {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { SQL_BUSY_MS, SQL_COPY_BYTES } from "./limits.ts";
-import type { Reason, Surroundings } from "./types.ts";
+import type { Surroundings } from "./surroundings.ts";
+import type { Reason } from "./types.ts";
 
 /** Why a database of another program was not read. */
 export class DatabaseRefused extends Error {

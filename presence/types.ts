@@ -1,6 +1,3 @@
-import type { ReadVariable } from "../common/platform.ts";
-import type { ProcessReader } from "./process_table.ts";
-
 /** Where evidence comes from, in the contract's words. */
 export type Source = "process" | "session" | "repo-trace" | "ide" | "mcp";
 
@@ -68,24 +65,4 @@ export interface Unavailable {
   /** Agents whose stores it was; absent when it is the whole source. */
   readonly agents?: readonly string[];
   readonly message?: string;
-}
-
-/** What the scan needs of the world around it; tests give another one. */
-export interface Surroundings {
-  /** Decides where stores lie; paths themselves are those of the real system. */
-  readonly os: typeof Deno.build.os;
-  readonly env: ReadVariable;
-  /** Unix milliseconds. */
-  readonly now: () => number;
-  readonly runDir: string | null;
-  readonly ownPid: number;
-  readonly parentPid: number;
-  readonly processes: ProcessReader;
-  /**
-   * Copies a database that nobody has open into a private folder, so that nothing appears beside it;
-   * null where that is not possible. The caller calls `done` when it has read it.
-   */
-  readonly copyDatabase?:
-    | ((path: string) => Promise<{ readonly path: string; readonly done: () => void }>)
-    | null;
 }

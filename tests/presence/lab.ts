@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { copyDatabase } from "../../common/writer/database_copy.ts";
 import type { NoProcesses, ProcessReader, ProcessRow } from "../../presence/process_table.ts";
 import { Scan, type Seen } from "../../presence/scan.ts";
-import type { Finding, Surroundings } from "../../presence/types.ts";
+import type { Surroundings } from "../../presence/surroundings.ts";
+import type { Finding } from "../../presence/types.ts";
 
 /** A word that stands in every message-like field of the fixtures and may never come out. */
 export const MARKER = "xyzzy-marker-word";
