@@ -101,8 +101,8 @@ Deno.test("what changes between the approval and the lock fails as stale, the re
   await using lab = await Lab.create({ ledger: true });
   const id = await lab.proposed();
   const person = await lab.person();
-  const { digest } = await person.card(id);
   await lab.looked(id);
+  const { digest } = await person.card(id);
   let looks = 0;
   lab.operation.inspecting = async () => {
     // The first look is the approval's own, the second is made under the lock.
@@ -126,8 +126,8 @@ Deno.test("what changes while the restore point is made fails as stale too", asy
   await using lab = await Lab.create();
   const id = await lab.proposed();
   const person = await lab.person();
-  const { digest } = await person.card(id);
   await lab.looked(id);
+  const { digest } = await person.card(id);
   let looks = 0;
   lab.operation.inspecting = async () => {
     if (++looks === 3) await Deno.writeTextFile(`${lab.repo}/fact`, "moved");

@@ -85,6 +85,7 @@ export interface LabOptions {
   readonly policy?: Policy | null;
   readonly attended?: boolean;
   readonly ledger?: boolean;
+  readonly lockWaitMs?: number;
   /** Uses the real operations instead of the stand-in. */
   readonly real?: boolean;
 }
@@ -135,7 +136,11 @@ export class Lab implements AsyncDisposable {
       attended: this.options.attended ?? true,
       policy: this.options.policy ?? null,
       ledger,
-      restore: restoreRoom,
+      restore: (runDir, parts) =>
+        restoreRoom(runDir, {
+          ...parts,
+          ...(this.options.lockWaitMs === undefined ? {} : { lockWaitMs: this.options.lockWaitMs }),
+        }),
       log: (line) => void this.logged.push(line),
       now: () => this.clock,
       ...(this.options.real ? {} : { load: this.operation.load }),
