@@ -5,6 +5,7 @@
 const USAGE = `Usage: fluxgit-sidecar [serve]
        fluxgit-sidecar gateway [--port N] [--json] | gateway register PATH
        fluxgit-sidecar approvals list | show ID | approve ID | reject ID | reconcile ID --completed|--failed
+       fluxgit-sidecar restore list | show ID | apply ID | undo | redo  [--repo PATH]
        fluxgit-sidecar verify-audit LEDGER [--pubkey PEM] [--require-signed] [--expect-head SEQ:HASH] [--json]
        fluxgit-sidecar audit keygen DIR | export --format csv|json|jsonl [LEDGER] | head [LEDGER]
        fluxgit-sidecar --version | --help
@@ -12,6 +13,7 @@ const USAGE = `Usage: fluxgit-sidecar [serve]
 serve         MCP server on standard input and output (the default)
 gateway       wait for proposals and carry out what a person approves
 approvals     look at proposals and decide on them
+restore       look at restore points and go back to one
 verify-audit  check a ledger: chain, names, checkpoints, signatures
 audit         make a signing key, export a ledger, print its head
 `;
@@ -26,6 +28,8 @@ async function main(args: readonly string[]): Promise<number> {
       return await (await import("./cli/gateway.ts")).run(rest, await interactiveIo());
     case "approvals":
       return await (await import("./cli/approvals.ts")).run(rest, await interactiveIo());
+    case "restore":
+      return await (await import("./cli/restore.ts")).run(rest, await interactiveIo());
     case "verify-audit":
       return await (await import("./cli/verify_audit.ts")).run(rest, await commandIo());
     case "audit":

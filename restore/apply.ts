@@ -25,10 +25,12 @@ import {
 import { moveHead, moveRefs, reversed, writeStash } from "./ref_moves.ts";
 import { readRefState, refChanges, type RefState } from "./refs.ts";
 import { readIndexFile } from "./snapshot.ts";
-import type { Direction, RestorePoint } from "./types.ts";
+import { findBranchTip, previewBranch, restoreBranch } from "./branches.ts";
+import type { BranchTip, Direction, RestorePoint } from "./types.ts";
 import { captureWorkTree } from "./work_tree.ts";
 
 export interface RestoreRequest {
+  /** Id of a restore point, or of the kept tip of a deleted branch. */
   readonly pointId: string;
   readonly agentId?: string | null;
   readonly direction?: Direction;
@@ -37,8 +39,10 @@ export interface RestoreRequest {
 }
 
 export interface RestoreResult {
-  /** The point that was gone back to. */
+  /** The point that was gone back to; for a branch made again, the point made before it. */
   readonly point: RestorePoint;
+  /** The branch that was made again. */
+  readonly branch?: BranchTip;
   /** The point made before: applying it takes all of this back. */
   readonly madePoint: RestorePoint;
   readonly preview: RestorePreview;
@@ -61,6 +65,8 @@ export async function previewRestore(
   checkLock(repo, context);
   const hidden = openHidden(repo);
   clearInterrupted(hidden);
+  const tip = await findBranchTip(repo, context, pointId);
+  if (tip) return await previewBranch(repo, tip);
   const point = await findPoint(repo, hidden, context, pointId);
   return (await planRestore(repo, hidden, point)).preview;
 }
@@ -81,13 +87,12 @@ export async function applyRestore(
   checkLock(repo, context);
   const hidden = openHidden(repo);
   clearInterrupted(hidden);
+  const tip = await findBranchTip(repo, context, request.pointId);
+  if (tip) return await applyBranch(repo, hidden, context, tip, request);
   const point = await findPoint(repo, hidden, context, request.pointId);
   let plan = await planRestore(repo, hidden, point);
   if (request.expectedDigest !== undefined && plan.preview.digest !== request.expectedDigest) {
-    throw new RestoreError(
-      "stale",
-      "the repository changed after the preview; nothing was changed. Look at it again",
-    );
+    throw changedSince();
   }
   refuseBlocked(plan.preview);
   if (plan.target.tree !== null) await checkTree(hidden, plan.target.tree);
@@ -124,6 +129,45 @@ export async function applyRestore(
     verified: differences.length === 0,
     differences,
   };
+}
+
+/** A branch made again at its kept tip, with a point made before as for any other restore. */
+async function applyBranch(
+  repo: Repository,
+  hidden: HiddenRepository,
+  context: WriteContext,
+  tip: BranchTip,
+  request: RestoreRequest,
+): Promise<RestoreResult> {
+  const preview = await previewBranch(repo, tip);
+  if (request.expectedDigest !== undefined && preview.digest !== request.expectedDigest) {
+    throw changedSince();
+  }
+  refuseBlocked(preview);
+  const madePoint = await createRestorePoint(repo, context, {
+    operation: "restore",
+    kind: "restore",
+    previewId: null,
+    agentId: request.agentId ?? null,
+    restores: { id: tip.id, direction: "apply" },
+  });
+  await restoreBranch(repo, context, tip.id);
+  const finished = await finishPoint(repo, hidden, context, madePoint.id, "finished") ?? madePoint;
+  return {
+    point: finished,
+    madePoint: finished,
+    branch: tip,
+    preview,
+    verified: true,
+    differences: [],
+  };
+}
+
+function changedSince(): RestoreError {
+  return new RestoreError(
+    "stale",
+    "the repository changed after the preview; nothing was changed. Look at it again",
+  );
 }
 
 async function findPoint(

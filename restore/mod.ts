@@ -23,6 +23,7 @@ export {
   type PointRequest,
   type WriteContext,
 } from "./points.ts";
+export { readRestorePoints, type StoredPoints } from "./reader.ts";
 export { restoreBranch } from "./branches.ts";
 export { fingerprintRepository } from "./fingerprint.ts";
 export { applyRestore, previewRestore, type RestoreRequest, type RestoreResult } from "./apply.ts";

@@ -24,7 +24,12 @@ import { readPrivateFile } from "../common/private_file.ts";
 
 /** Something that forbids a restore; nothing is changed while one stands. */
 export interface RestoreBlocker {
-  readonly code: "in_the_way" | "index_locked" | "branch_checked_out_elsewhere" | "no_work_tree";
+  readonly code:
+    | "in_the_way"
+    | "index_locked"
+    | "branch_checked_out_elsewhere"
+    | "branch_exists"
+    | "no_work_tree";
   readonly message: string;
   readonly count: number;
   readonly first: readonly string[];

@@ -9,9 +9,9 @@ import { RestoreError } from "./errors.ts";
  * (`read-tools.md` 0.7). `common/repository_registry.ts` lists the same files for the fleet tools.
  */
 
-/** The path under which a repository is registered and listed: the top of its work tree. */
+/** The path under which a repository is registered and listed: the top of its work tree, or the bare one itself. */
 export function repositoryPath(repo: Repository): string {
-  return repo.facts.topLevel ?? repo.facts.askedPath;
+  return repo.path;
 }
 
 /** True for an id that may become part of a file name and of a ref. */

@@ -42,7 +42,8 @@ export interface NotCovered {
 /** Why a point was made. */
 export type PointKind = "operation" | "restore" | "manual";
 export type PointState = "open" | "finished" | "failed";
-export type Direction = "apply" | "undo" | "redo";
+/** `bring_back`: after an operation that failed; nothing to undo later. */
+export type Direction = "apply" | "undo" | "redo" | "bring_back";
 
 /** One restore point as the list file holds it. */
 export interface RestorePoint {

@@ -34,14 +34,19 @@ const LOOK_WAIT_MS = 3_000;
 /** How the gateway uses the restore room: as the port of executions and as routes for people. */
 export function restoreRoom(
   runDir: string,
-  parts: { readonly now: () => number; readonly log: (line: string) => void },
+  parts: {
+    readonly now: () => number;
+    readonly log: (line: string) => void;
+    /** For tests. */
+    readonly lockWaitMs?: number;
+  },
 ): RestoreRoom {
   const port: RestorePort = {
     locked: (repo, repoId, work) =>
       withRepositoryLock(
         repo.facts.commonDir,
         (lock) => work(held(repo, { runDir, repoId, lock, ...parts })),
-        { waitMs: LOCK_WAIT_MS },
+        { waitMs: parts.lockWaitMs ?? LOCK_WAIT_MS },
       ),
     fingerprint: (repo) =>
       withRepositoryLock(
@@ -85,7 +90,7 @@ function held(repo: Repository, context: WriteContext): HeldRepository {
       };
     },
     async bringBack(point: MadePoint) {
-      await applyRestore(repo, context, { pointId: point.id });
+      await applyRestore(repo, context, { pointId: point.id, direction: "bring_back" });
       await finishRestorePoint(repo, context, point.id, "failed");
     },
     async settle(point, outcome) {
