@@ -35,8 +35,13 @@ const AGENTS: readonly Row[] = [
   row("crush", "crush"),
 ];
 
+/** What no process of an agent is without: tells most of a machine's processes at one look. */
+const ANY_AGENT =
+  /claude|codex|opencode|gemini|aider|cursor-agent|kilo|continuedev|cline|amp|goose|copilot|qwen|crush/i;
+
 /** Id of the agent that a process is; null for any other program. */
 export function classifyProcess(name: string, command: string): string | null {
+  if (!ANY_AGENT.test(name) && !ANY_AGENT.test(command.slice(0, MAX_COMMAND_CHARS))) return null;
   const short = normalName(name);
   const line = normalCommand(command);
   const space = line.indexOf(" ");
