@@ -170,7 +170,7 @@ function changedSince(): RestoreError {
   );
 }
 
-async function findPoint(
+export async function findPoint(
   repo: Repository,
   hidden: HiddenRepository,
   context: WriteContext,

@@ -27,6 +27,7 @@ export { readRestorePoints, type StoredPoints } from "./reader.ts";
 export { restoreBranch } from "./branches.ts";
 export { fingerprintRepository } from "./fingerprint.ts";
 export { applyRestore, previewRestore, type RestoreRequest, type RestoreResult } from "./apply.ts";
+export { previewDiff, type RestoreDiff } from "./preview_diff.ts";
 export type { RestoreBlocker, RestorePreview } from "./plan.ts";
 export { canRedo, canUndo, previewUndo, redo, redoCandidate, undo, undoCandidate } from "./undo.ts";
 export { hasRestoreStore, isPointId, listPath, type ListState, readList } from "./store.ts";

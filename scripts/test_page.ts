@@ -3,7 +3,7 @@
  * `deno test`. `--pictures` also writes the pictures that the guides show to `docs/pictures`.
  */
 
-import { browserPath } from "../tests/page/house.ts";
+import { browserPath } from "./lib/browser.ts";
 import { ROOT } from "./lib/deno.ts";
 import { closingLine, readTally } from "./lib/tally.ts";
 import { print, writeWhole } from "./lib/terminal.ts";

@@ -1,8 +1,6 @@
-import { diffView } from "./diff_view.ts";
-import { parseDiff } from "./diff_parse.ts";
 import { type Child, h, icon, ident, longList, oid, prose, section } from "./dom.ts";
-import type { Card, CommitEffect, Effect, Note } from "./shapes.ts";
-import { count } from "./text.ts";
+import type { Card, Note, RefEffect } from "./shapes.ts";
+import { count, refName } from "./text.ts";
 import { operationName } from "./words.ts";
 
 /** What is particular to one operation. Members that nobody here knows are listed as they are. */
@@ -65,14 +63,21 @@ const SPECIAL: Readonly<Record<string, Special>> = {
     ],
   },
   commit: {
-    members: ["message", "takes"],
-    draw: (all) =>
+    members: ["message", "messageLength", "author", "takes", "concludes"],
+    draw: (all) => [
+      message(all),
       section(
-        "Commit message",
-        { class: "message" },
-        prose(text(all["message"]), { class: "file-text" }),
-        h("p", { class: "muted" }, `Takes ${text(all["takes"])}.`),
+        "What goes in",
+        {},
+        facts([
+          ["Takes", text(all["takes"])],
+          ...authorFact(all),
+          ...(all["concludes"]
+            ? [["Concludes", `the ${text(all["concludes"])} in progress`] as Fact]
+            : []),
+        ]),
       ),
+    ],
   },
   worktree: {
     members: ["worktreePath", "newBranch", "startsAt"],
@@ -101,22 +106,32 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   },
   branchDelete: { members: ["branches"], draw: (all, card) => branchTable(all["branches"], card) },
   plan: {
-    members: ["steps", "destructiveSteps"],
+    members: ["steps", "destructiveSteps", "shownAs"],
     draw: (all) => planSteps(all),
   },
   reset: {
-    members: ["mode", "diffReads"],
+    members: ["mode", "diffReads", "commitsOnNoOtherBranch", "commitsGained", "unstaged"],
     draw: (all) =>
       section(
         "What a reset does here",
         {},
         h("p", {}, RESET[text(all["mode"])] ?? text(all["mode"])),
+        facts([
+          ...number(
+            "Commits let go",
+            all["commitsOnNoOtherBranch"],
+            "on no other branch or tag",
+            true,
+          ),
+          ...number("Commits gained", all["commitsGained"], "that the branch does not have now"),
+          ...number("Files unstaged", all["unstaged"], ""),
+        ]),
       ),
   },
-  discard: { members: ["untrackedRemoved", "ignoredFiles"], draw: () => null },
+  discard: { members: ["untrackedRemoved", "ignoredFiles", "diffReads"], draw: () => null },
   merge: {
-    members: ["kind", "mergeBase", "changesFiles"],
-    draw: (all) =>
+    members: ["kind", "mergeBase", "changesFiles", "message", "messageLength", "author"],
+    draw: (all) => [
       section(
         "How it is merged",
         {},
@@ -132,19 +147,49 @@ const SPECIAL: Readonly<Record<string, Special>> = {
               ? "change: the branch is checked out here"
               : "stay: the branch is checked out nowhere",
           ],
+          ...authorFact(all),
+          ...(typeof all["message"] === "string"
+            ? [["Message", prose(all["message"])] as Fact]
+            : []),
         ]),
       ),
+    ],
   },
   rebase: {
-    members: ["onto", "publishedCommits", "mergeCommits"],
+    members: [
+      "onto",
+      "ontoCommit",
+      "publishedCommits",
+      "mergeCommits",
+      "alreadyApplied",
+      "becomeEmpty",
+    ],
     draw: (all) =>
       section(
         "What is rewritten",
         {},
         facts([
-          ["Onto", ident(text(all["onto"]))],
-          ["Already published", count(Number(all["publishedCommits"]), "commit")],
-          ["Merge commits", `${text(all["mergeCommits"])}`],
+          ["Onto", [
+            ident(text(all["onto"])),
+            " ",
+            typeof all["ontoCommit"] === "string" ? oid(all["ontoCommit"]) : null,
+          ]],
+          ...number("Published", all["publishedCommits"], "on a remote branch already", true),
+          ...number(
+            "Merge commits",
+            all["mergeCommits"],
+            "left out: their commits are replayed one by one",
+          ),
+          ...number(
+            "Already there",
+            all["alreadyApplied"],
+            "skipped, because the new base has the same change",
+          ),
+          ...number(
+            "Become empty",
+            all["becomeEmpty"],
+            "left out, because nothing of them is left",
+          ),
         ]),
       ),
   },
@@ -157,18 +202,17 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   },
   submodulePointer: {
     members: [
-      "submodule",
-      "path",
       "direction",
       "recorded",
-      "recordedOid",
       "checkedOut",
-      "checkedOutOid",
-      "log",
-      "commits",
+      "submoduleBranch",
       "message",
+      "messageLength",
+      "author",
+      "commitsAhead",
+      "commitsBehind",
     ],
-    draw: (all) => submodule(all),
+    draw: (all) => [submodule(all), typeof all["message"] === "string" ? message(all) : null],
   },
 };
 
@@ -248,17 +292,15 @@ const SKIPS: Readonly<Record<string, string>> = {
 };
 
 interface Step {
-  readonly operationType?: string;
-  readonly summary?: string;
-  readonly status?: string;
-  readonly destructive?: boolean;
-  readonly risk?: string;
-  readonly warnings?: readonly Note[];
-  readonly blockers?: readonly Note[];
-  readonly effect?: Partial<Effect>;
-  readonly commits?: readonly CommitEffect[];
-  readonly diff?: string | null;
-  readonly note?: string;
+  readonly operationType: string;
+  readonly summary: string;
+  readonly destructive: boolean;
+  readonly refs?: readonly RefEffect[];
+  readonly files?: readonly { readonly path: string; readonly status: string }[];
+  readonly filesTotal?: number;
+  readonly commitsTotal?: number;
+  /** What would stand in its way if it were the first step. */
+  readonly asThingsAreNow?: readonly Note[];
 }
 
 /** Numbered steps; the destructive ones have a box to tick, which the decision reads. */
@@ -271,89 +313,117 @@ function planSteps(all: Details): HTMLElement {
     h(
       "p",
       { class: "muted" },
-      "One approval for all of them. They run one after the other and stop at the first that fails.",
+      "One approval for all of them. They run one after the other and stop at the first that fails. ",
+      typeof all["shownAs"] === "string" ? `Shown is ${all["shownAs"]}.` : "",
     ),
+    h("ol", {}, steps.map((step, i) => planStep(step, i, destructive.has(i)))),
+  );
+}
+
+function planStep(step: Step, i: number, destructive: boolean): HTMLElement {
+  const files = step.files ?? [];
+  const more = (step.filesTotal ?? files.length) - files.length;
+  return h(
+    "li",
+    { class: destructive ? "destructive" : "" },
     h(
-      "ol",
-      {},
-      steps.map((step, i) => {
-        const effect = step.effect ?? (step as Partial<Effect>);
-        const diff = effect.diff ?? step.diff ?? null;
-        return h(
-          "li",
-          { class: destructive.has(i) ? "destructive" : "" },
-          h(
-            "div",
-            { class: "step-head" },
-            h(
-              "span",
-              { class: "operation" },
-              icon(step.operationType ?? ""),
-              operationName(step.operationType ?? ""),
-            ),
-            ident(effect.summary ?? step.summary ?? ""),
-          ),
-          step.note ? h("p", { class: "muted" }, step.note) : null,
-          array(step.warnings).concat(array(step.blockers)).map((note) =>
-            h("p", { class: "step-note" }, icon("warning"), " ", (note as Note).message)
-          ),
-          array(effect.files).length > 0
-            ? longList(
-              array(effect.files) as { path: string; status: string }[],
-              10,
-              (file) =>
-                h("li", {}, h("span", { class: "file-status" }, file.status), ident(file.path)),
-              { class: "file-list" },
-              "files",
-            )
-            : null,
-          diff ? diffView(parseDiff(diff), { heading: `Changes of step ${i + 1}` }) : null,
-          destructive.has(i)
-            ? h(
-              "label",
-              { class: "check" },
-              h("input", { type: "checkbox", "data-step": i }),
-              ` I want step ${i + 1}, which destroys something`,
-            )
-            : null,
-        );
-      }),
+      "div",
+      { class: "step-head" },
+      h(
+        "span",
+        { class: "operation" },
+        icon(step.operationType),
+        operationName(step.operationType),
+      ),
+      ident(step.summary),
     ),
+    (step.asThingsAreNow ?? []).map((note) =>
+      h("p", { class: "step-note" }, icon("warning"), " As things are now: ", note.message)
+    ),
+    (step.refs ?? []).map((ref) =>
+      h(
+        "p",
+        {},
+        ident(refName(ref.ref)),
+        " ",
+        oid(ref.before),
+        h("span", { class: "arrow" }, "→"),
+        oid(ref.after, "deleted"),
+      )
+    ),
+    step.commitsTotal ? h("p", { class: "muted" }, count(step.commitsTotal, "commit")) : null,
+    files.length === 0 ? null : longList(
+      files,
+      10,
+      (file) => h("li", {}, h("span", { class: "file-status" }, file.status), ident(file.path)),
+      { class: "file-list" },
+      "files",
+    ),
+    more > 0 ? h("p", { class: "muted" }, `and ${count(more, "more file")}`) : null,
+    destructive
+      ? h(
+        "label",
+        { class: "check" },
+        h("input", { type: "checkbox", "data-step": i }),
+        ` I want step ${i + 1}, which destroys something`,
+      )
+      : null,
   );
 }
 
 function submodule(all: Details): HTMLElement {
-  const id = (...names: string[]) => {
-    const found = names.map((name) => all[name]).find((value) => typeof value === "string");
-    return typeof found === "string" ? found : null;
-  };
-  const log = array(all["log"] ?? all["commits"]) as (CommitEffect | string)[];
+  const back = all["direction"] === "return";
+  const id = (value: unknown) => oid(typeof value === "string" ? value : null, "none");
   return section(
     "The submodule",
     {},
     facts([
-      ["Folder", ident(id("path", "submodule") ?? "")],
-      ["Recorded now", oid(id("recordedOid", "recorded"))],
-      ["Checked out now", oid(id("checkedOutOid", "checkedOut"))],
+      ["Recorded now", id(all["recorded"])],
+      ["Checked out now", [
+        id(all["checkedOut"]),
+        typeof all["submoduleBranch"] === "string" ? [" on ", ident(all["submoduleBranch"])] : null,
+      ]],
       [
         "What happens",
-        id("direction") === "return"
+        back
           ? "the recorded commit is checked out in the submodule again"
           : "the checked-out commit is recorded in a new commit of the parent",
       ],
+      ...number("Ahead", all["commitsAhead"], "newly recorded"),
+      ...number("Behind", all["commitsBehind"], "no longer part of what is recorded", true),
+      ...authorFact(all),
     ]),
-    id("message") ? prose(id("message")!, { class: "file-text" }) : null,
-    log.length === 0 ? null : longList(
-      log,
-      20,
-      (entry) =>
-        typeof entry === "string"
-          ? h("li", {}, entry)
-          : h("li", {}, oid(entry.oid), " ", h("span", { class: "subject" }, entry.subject)),
-      { class: "log" },
-      "commits",
-    ),
   );
+}
+
+/** A commit message as it will be, with a word when the card holds only its beginning. */
+function message(all: Details): HTMLElement {
+  const shown = text(all["message"]);
+  const length = Number(all["messageLength"] ?? shown.length);
+  return section(
+    "Commit message",
+    { class: "message" },
+    prose(shown, { class: "file-text" }),
+    length > shown.length
+      ? h(
+        "p",
+        { class: "notes warning" },
+        `It has ${length.toLocaleString("en")} characters; the rest is not shown here.`,
+      )
+      : null,
+  );
+}
+
+function authorFact(all: Details): Fact[] {
+  return typeof all["author"] === "string" ? [["Author", ident(all["author"])]] : [];
+}
+
+/** "3 commits that …"; nothing for none, "not known" for what was not found out. */
+function number(name: string, value: unknown, words: string, warn = false): Fact[] {
+  if (value === 0 || value === undefined) return [];
+  if (value === null) return [[name, "not known"]];
+  const said = `${Number(value).toLocaleString("en")} ${words}`.trim();
+  return [[name, warn ? h("strong", { class: "danger-text" }, said) : said]];
 }
 
 function lines(title: string, value: unknown): HTMLElement | null {

@@ -1,8 +1,9 @@
 import { ApiError, ask, messageOf, send } from "./api.ts";
-import { cardBody, cardHead } from "./card.ts";
+import { cardBody, cardHead, pathName } from "./card.ts";
+import { facts } from "./card_details.ts";
 import { type Decision, decisionBar, type Outcome, reconcileBar } from "./decision.ts";
-import { button, type Child, fill, h, icon, ident, prose, say } from "./dom.ts";
-import type { Card, Coverage, Overrides, Proposal, Result } from "./shapes.ts";
+import { button, type Child, fill, h, icon, ident, oid, prose, say } from "./dom.ts";
+import type { Card, Coverage, Overrides, Proposal, Recovery, Result } from "./shapes.ts";
 import { clock, spoken } from "./text.ts";
 import { ENDINGS, operationName, statusName } from "./words.ts";
 
@@ -94,7 +95,6 @@ export class CardPane {
       : proposal.status === "expired" || proposal.status === "cancelled"
       ? ENDINGS[proposal.status]!
       : `It was decided in another window or terminal: ${statusName(proposal.status)}.`;
-    say(words);
     void this.#load(words, false, true);
   }
 
@@ -125,7 +125,6 @@ export class CardPane {
           ? "The card changed while you looked at it, because the repository changed. Look at it again."
           : null);
       this.#draw(card, news);
-      if (changed) say(news!);
       if (focus) {
         this.element.querySelector<HTMLElement>("#card-title")?.focus({ preventScroll: true });
       }
@@ -156,7 +155,12 @@ export class CardPane {
         wholeDiff: async () => await (await send("GET", `proposals/${id}/diff`)).text(),
         coverage: () => ask<Coverage>("GET", `proposals/${id}/coverage`),
       })
-      : h("div", { class: "card-body" }, endedBody(card));
+      : h(
+        "div",
+        { class: "card-body" },
+        card.recovery ? remains(card.recovery) : null,
+        endedBody(card),
+      );
     fill(this.#time, live ? clock(card.timeLeftMs) : "");
     this.#time.hidden = card.status !== "pending";
     const bar = this.#bar(card, body);
@@ -168,7 +172,7 @@ export class CardPane {
         back(),
         told ? h("p", { class: "notes news", role: "alert" }, told) : null,
         cardHead(card, this.#time),
-        live ? null : outcomeView(card, {
+        live || interrupted(card) ? null : outcomeView(card, {
           next: this.tools.next,
           undo: () => this.tools.undo(card.repoPath),
         }),
@@ -186,7 +190,6 @@ export class CardPane {
         this.#mine = false;
         this.#card = null;
         this.tools.refresh();
-        say(why);
         void this.#load(`${why.charAt(0).toUpperCase()}${why.slice(1)}.`, false, true);
       },
       decided: (outcome: Outcome) => void this.#decided(outcome),
@@ -195,8 +198,8 @@ export class CardPane {
         void this.#load("The card was computed again for your choice.", false, true);
       },
     };
-    if (card.status === "executing" && card.running !== true) {
-      return reconcileBar({ ...card } as unknown as Proposal, tools);
+    if (interrupted(card)) {
+      return reconcileBar(card, tools);
     }
     if (card.status !== "pending" && card.status !== "approved") return null;
     const decision = decisionBar(card, body, tools);
@@ -219,6 +222,38 @@ export class CardPane {
     this.#mine = false;
     this.element.querySelector<HTMLElement>("#outcome-title")?.focus();
   }
+}
+
+/** Its execution was cut off, and nothing carries it out now. */
+function interrupted(card: Card): boolean {
+  return card.status === "executing" && card.running !== true;
+}
+
+/** What an interrupted execution left behind. */
+function remains(recovery: Recovery): HTMLElement {
+  return h(
+    "section",
+    { class: "remains" },
+    h("h3", {}, icon("warning"), "How the repository looks now"),
+    h("p", {}, recovery.message),
+    recovery.repositories.map((place) =>
+      facts([
+        ["Repository", pathName(place.repoPath)],
+        ["HEAD before", oid(place.headBefore, "no commit")],
+        ["HEAD now", oid(place.headNow, "not known")],
+        [
+          "Compared",
+          place.unchanged === null
+            ? "it could not be told whether anything changed"
+            : place.unchanged
+            ? "everything is as before"
+            : "something changed",
+        ],
+        ["Restore point", ident(place.restorePointId)],
+      ])
+    ),
+    h("p", { class: "muted" }, "The history has the way back, with a preview."),
+  );
 }
 
 /** On narrow screens the way back to the queue. */

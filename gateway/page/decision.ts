@@ -219,7 +219,7 @@ export function decisionBar(card: Card, body: HTMLElement, tools: DecisionTools)
 }
 
 /** Asks what became of an execution that was cut off; only a person can say. */
-export function reconcileBar(proposal: Proposal, tools: DecisionTools): HTMLElement {
+export function reconcileBar(proposal: Card, tools: DecisionTools): HTMLElement {
   const message = h("p", { class: "decision-message", role: "status" });
   const answer = (outcome: "completed" | "failed") => async () => {
     message.textContent = "";

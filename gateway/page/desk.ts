@@ -7,7 +7,6 @@ import { historyView } from "./history.ts";
 import { ledgerView } from "./ledger_view.ts";
 import { Queue } from "./queue.ts";
 import type { RestoreAction } from "./restore_view.ts";
-import { type ProposalList, readProposals } from "./proposals.ts";
 import type { Proposal } from "./shapes.ts";
 import { type Connection, EventStream, type GatewayEvent } from "./stream.ts";
 import { count } from "./text.ts";
@@ -133,7 +132,11 @@ export class Desk {
   #state(state: Connection): void {
     const [text, kind] = CONNECTIONS[state];
     this.#connection.className = `connection ${kind}`;
-    fill(this.#connection, h("span", { class: "dot", "aria-hidden": "true" }), text);
+    fill(
+      this.#connection,
+      h("span", { class: "dot", "aria-hidden": "true" }),
+      h("span", { class: "label" }, text),
+    );
   }
 
   #gather(): void {
@@ -150,13 +153,14 @@ export class Desk {
     }
     this.#fetching = true;
     try {
-      const proposals = readProposals(
-        await ask<ProposalList>("GET", "proposals?state=all"),
+      const { proposals, total } = await ask<{ proposals: Proposal[]; total: number }>(
+        "GET",
+        "proposals?state=all",
       );
       if (this.#stop.signal.aborted) return;
       this.#proposals = proposals;
       this.#announce();
-      this.#queue.update(proposals, this.#pane.id);
+      this.#queue.update(proposals, total, this.#pane.id);
       this.#pane.seen(proposals.find((one) => one.previewId === this.#pane.id) ?? null);
       this.#title();
       if (this.#view === "queue" && this.#pane.id === null) this.#blank();

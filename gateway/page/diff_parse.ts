@@ -48,7 +48,7 @@ interface Draft {
 const HUNK = /^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@/;
 
 /**
- * Takes a diff apart. Lines before the first file, as a mail has them, become a file of their own
+ * Takes a diff apart. Lines beside the files, as a mail has them, become a file of their own
  * with an empty path, so that nothing of what was proposed is hidden.
  */
 export function parseDiff(text: string): DiffFile[] {
@@ -82,6 +82,12 @@ export function parseDiff(text: string): DiffFile[] {
     const hunk = HUNK.exec(line);
     if (hunk) {
       i = readHunk(file, hunk, lines, i);
+      continue;
+    }
+    // Text after a file's changes, as between the steps of a plan, stands for itself.
+    if (file.hunks.length > 0 && line !== "") {
+      close();
+      preamble.push(line);
       continue;
     }
     readHeader(file, line);

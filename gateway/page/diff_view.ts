@@ -144,7 +144,7 @@ function fileView(file: DiffFile, open: boolean): HTMLElement {
     drawn = diffMode();
     body.replaceChildren(fileBody(file, drawn));
   };
-  const name = file.path === "" ? "Text before the first file" : null;
+  const name = file.path === "" ? "Text beside the changes" : null;
   const lines = file.added + file.deleted;
   const toggle = h(
     "button",
@@ -232,8 +232,10 @@ function fileBody(file: DiffFile, mode: DiffMode): HTMLElement {
         "tr",
         {},
         (mode === "split"
-          ? ["Old line", "", "Old text", "New line", "", "New text"]
-          : ["Old line", "New line", "", "Text"]).map((title) => h("th", { scope: "col" }, title)),
+          ? ["Old line", "Old change", "Old text", "New line", "New change", "New text"]
+          : ["Old line", "New line", "Change", "Text"]).map((title) =>
+            h("th", { scope: "col" }, title)
+          ),
       ),
     ),
   );

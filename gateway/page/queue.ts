@@ -12,7 +12,10 @@ export class Queue {
   readonly #list = h("div", { class: "queue-lists" });
   readonly #items = new Map<string, { signature: string; element: HTMLElement }>();
   readonly #open = new Set<string>();
+  /** "Reject all" of a group, kept while its members stay the same: a question stays asked. */
+  readonly #feet = new Map<string, { members: string; element: HTMLElement }>();
   #proposals: readonly Proposal[] = [];
+  #unlisted = 0;
   #receivedAt = 0;
   #selected: string | null = null;
   #order = "";
@@ -32,8 +35,10 @@ export class Queue {
     ).map((one) => one.dataset["id"]!);
   }
 
-  update(proposals: readonly Proposal[], selected: string | null): void {
+  /** @param total how many there are, listed or not */
+  update(proposals: readonly Proposal[], total: number, selected: string | null): void {
     this.#proposals = proposals;
+    this.#unlisted = total - proposals.length;
     this.#receivedAt = performance.now();
     this.#selected = selected;
     this.#draw();
@@ -94,6 +99,9 @@ export class Queue {
       ),
     ].filter((one) => one !== null);
     for (const id of this.#items.keys()) if (!seen.has(id)) this.#items.delete(id);
+    if (this.#unlisted > 0) {
+      lists.push(h("p", { class: "muted" }, `${this.#unlisted} older ones are not listed.`));
+    }
     this.#list.replaceChildren(...(lists.length > 0 ? lists : [empty()]));
     if (focused?.isConnected) focused.focus({ preventScroll: true });
     this.select(this.#selected);
@@ -156,6 +164,15 @@ export class Queue {
     return element;
   }
 
+  #foot(group: Group): HTMLElement {
+    const members = group.proposals.map((one) => one.previewId).sort().join(" ");
+    const known = this.#feet.get(group.key);
+    if (known?.members === members) return known.element;
+    const element = rejectAll(group);
+    this.#feet.set(group.key, { members, element });
+    return element;
+  }
+
   /** Many of the same: one entry to open, or to reject together. Never to approve together. */
   #group(group: Group, item: (proposal: Proposal) => HTMLElement): HTMLElement {
     const first = group.proposals[0]!;
@@ -194,42 +211,43 @@ export class Queue {
         ident(baseName(first.repoPath)),
       ),
     );
-    return h("li", { class: "group" }, toggle, list, open ? rejectAll(group) : null);
+    return h("li", { class: "group" }, toggle, list, open ? this.#foot(group) : null);
   }
 }
 
 function rejectAll(group: Group): HTMLElement {
   const box = h("div", { class: "group-foot" });
-  const ask1 = button(`Reject all ${group.proposals.length} …`, null, { class: "small" });
-  ask1.addEventListener("click", () => {
-    const sure = button(`Yes, reject all ${group.proposals.length}`, "cross", {
-      class: "small reject",
-    });
-    sure.addEventListener("click", async () => {
-      sure.disabled = true;
-      let done = 0;
-      try {
-        for (const proposal of group.proposals) {
-          await ask("POST", `proposals/${proposal.previewId}/reject`, {
-            reason: "Too many at once.",
-          });
-          done++;
-        }
-      } catch (error) {
-        fill(box, h("span", { class: "error" }, messageOf(error)));
-      }
-      say(`${count(done, "proposal")} rejected`);
-    });
-    fill(
-      box,
-      sure,
-      " ",
-      button("Back", null, { class: "small", onclick: () => box.replaceWith(rejectAll(group)) }),
-    );
+  const many = group.proposals.length;
+  const offer = () => {
+    const first = button(`Reject all ${many} …`, null, { class: "small", onclick: confirm });
+    fill(box, first);
+    return first;
+  };
+  const confirm = () => {
+    const sure = button(`Yes, reject all ${many}`, "cross", { class: "small reject" });
+    sure.addEventListener("click", () => void rejectThem(group, sure, box));
+    fill(box, sure, " ", button("Back", null, { class: "small", onclick: () => offer().focus() }));
     sure.focus();
-  });
-  box.append(ask1);
+  };
+  offer();
   return box;
+}
+
+async function rejectThem(group: Group, sure: HTMLButtonElement, box: HTMLElement): Promise<void> {
+  sure.disabled = true;
+  let done = 0;
+  let failure: unknown = null;
+  for (const { previewId } of group.proposals) {
+    try {
+      await ask("POST", `proposals/${previewId}/reject`, { reason: "Too many at once." });
+      done++;
+    } catch (error) {
+      // One that ended meanwhile is no reason to keep the others.
+      failure = error;
+    }
+  }
+  say(`${count(done, "proposal")} rejected`);
+  if (failure !== null) fill(box, h("span", { class: "error" }, messageOf(failure)));
 }
 
 /** Nothing waits: what to do so that something can. */

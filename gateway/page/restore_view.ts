@@ -163,12 +163,7 @@ function draw(
           : []),
       ]),
       preview.refs.length > 0 ? refs(preview.refs, preview.refsTotal) : null,
-      preview.diff
-        ? diffView(parseDiff(preview.diff.text), { heading: "What happens to your files" })
-        : null,
-      preview.diff?.truncated
-        ? h("p", { class: "notes warning" }, "The changes are longer than is shown here.")
-        : null,
+      preview.nothingToDo ? null : changes(repoPath, preview),
       h(
         "div",
         { class: "buttons" },
@@ -179,6 +174,30 @@ function draw(
     ),
   );
   title.focus();
+}
+
+/** The diff of a preview, fetched beside it; of another state of the repository it is not shown. */
+function changes(repoPath: string, preview: RestorePreview): HTMLElement {
+  const place = h("div", {}, h("p", { class: "muted" }, "Comparing files …"));
+  ask<{ digest: string; text: string | null; truncated: boolean }>("POST", "restore/diff", {
+    repoPath,
+    id: preview.pointId,
+  }).then(({ digest, text, truncated }) => {
+    if (digest !== preview.digest) {
+      return fill(
+        place,
+        h("p", { class: "notes warning" }, "The repository changed since: open the preview again."),
+      );
+    }
+    fill(
+      place,
+      text ? diffView(parseDiff(text), { heading: "What happens to your files" }) : null,
+      truncated
+        ? h("p", { class: "notes warning" }, "The changes are longer than is shown here.")
+        : null,
+    );
+  }, () => fill(place, h("p", { class: "muted" }, "The changes of files cannot be shown.")));
+  return place;
 }
 
 function headName(ref: string | null): Child {

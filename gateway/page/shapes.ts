@@ -107,7 +107,22 @@ export interface Card {
   readonly result: Result | null;
   readonly rejectionReason: string | null;
   readonly running?: boolean;
+  /** For an execution that was cut off: what is known about it. */
+  readonly recovery?: Recovery | null;
   readonly otherAgents?: OtherAgents;
+}
+
+export interface Recovery {
+  readonly begun: boolean;
+  readonly message: string;
+  readonly repositories: readonly {
+    readonly repoPath: string;
+    readonly restorePointId: string;
+    readonly headBefore: string | null;
+    readonly headNow: string | null;
+    /** Null when it could not be found out. */
+    readonly unchanged: boolean | null;
+  }[];
 }
 
 export interface Overrides {
@@ -188,7 +203,6 @@ export interface RestorePreview {
   readonly commitsLeftBehind: number | null;
   readonly blockers: readonly (Note & { readonly first: readonly string[] })[];
   readonly nothingToDo: boolean;
-  readonly diff?: { readonly text: string; readonly truncated: boolean } | null;
 }
 
 export interface LedgerState {

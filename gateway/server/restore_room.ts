@@ -4,6 +4,7 @@ import {
   createRestorePoint,
   fingerprintRepository,
   finishRestorePoint,
+  previewDiff,
   previewRestore,
   previewUndo,
   readList,
@@ -90,8 +91,9 @@ function held(repo: Repository, context: WriteContext): HeldRepository {
       };
     },
     async bringBack(point: MadePoint) {
-      await applyRestore(repo, context, { pointId: point.id, direction: "bring_back" });
+      // What the operation made becomes known as its own first: nothing unknown is ever removed.
       await finishRestorePoint(repo, context, point.id, "failed");
+      await applyRestore(repo, context, { pointId: point.id, direction: "bring_back" });
     },
     async settle(point, outcome) {
       const finished = await finishRestorePoint(repo, context, point.id, outcome);
@@ -159,7 +161,7 @@ async function restoreRoute(
       redo: again?.id ?? null,
     });
   }
-  if (!["preview", "apply", "undo", "redo"].includes(action)) return null;
+  if (!["preview", "diff", "apply", "undo", "redo"].includes(action)) return null;
   method(request, "POST");
   const body = await parts.bodies.json(request, MAX_BODY) as Record<string, unknown> | null;
   const { repo, repoId } = await openBody(body ?? {}, parts);
@@ -180,6 +182,9 @@ async function restoreRoute(
           return json(200, await previewUndo(repo, context, direction));
         }
         return json(200, { preview: await previewRestore(repo, context, needed(pointId, "id")) });
+      }
+      if (action === "diff") {
+        return json(200, await previewDiff(repo, context, needed(pointId, "id")));
       }
       const expectedDigest = needed(digest, "digest");
       const result = action === "apply"

@@ -1,23 +1,10 @@
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type Gateway, startGateway } from "../../gateway/server/gateway.ts";
 import { readPolicyless } from "./settings.ts";
+import { browserPath } from "../../scripts/lib/browser.ts";
 import { Sandbox, useSandbox } from "../fixtures/sandbox.ts";
 
 /** A gateway with a repository, and a real browser to look at it. */
-
-/** Debian's and others' places of the browser; `FLUXGIT_TEST_BROWSER` names another. */
-const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-
-/** The browser, or null when there is none. */
-export function browserPath(): string | null {
-  const named = Deno.env.get("FLUXGIT_TEST_BROWSER");
-  for (const path of named ? [named] : BROWSERS) {
-    try {
-      if (Deno.statSync(path).isFile) return path;
-    } catch { /* the next one */ }
-  }
-  return null;
-}
 
 /** Starts the browser. It reaches nothing but loopback: its own services are off. */
 export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
