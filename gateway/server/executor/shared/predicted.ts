@@ -123,10 +123,10 @@ export async function predictReplay(
 const NOBODY = {
   GIT_AUTHOR_NAME: "nobody",
   GIT_AUTHOR_EMAIL: "nobody",
-  GIT_AUTHOR_DATE: "0 +0000",
+  GIT_AUTHOR_DATE: "1000000000 +0000",
   GIT_COMMITTER_NAME: "nobody",
   GIT_COMMITTER_EMAIL: "nobody",
-  GIT_COMMITTER_DATE: "0 +0000",
+  GIT_COMMITTER_DATE: "1000000000 +0000",
 };
 
 async function withObjects<T>(

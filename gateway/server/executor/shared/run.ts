@@ -1,7 +1,7 @@
 import { concat } from "../../../../git/child.ts";
 import { streamGit } from "../../../../git/command.ts";
 import { decodeText } from "../../../../common/bytes.ts";
-import { GitError } from "../../../../git/errors.ts";
+import { classifyFailure, GitError } from "../../../../git/errors.ts";
 import type { Repository } from "../../../../git/repository.ts";
 import type { ExecutionResult } from "../../types.ts";
 import { redact } from "./redact.ts";
@@ -45,11 +45,12 @@ export async function approvedGit(
 ): Promise<string> {
   const kept: Uint8Array[] = [];
   let size = 0;
-  await streamGit(repo, args, {
+  const end = await streamGit(repo, args, {
     profile: "approved",
     signal: repo.signal,
     deadlineMs: approvedDeadlineMs ?? APPROVED_DEADLINE_MS,
     stderrBytes: STDERR_BYTES,
+    okCodes: "any",
     env: { ...configVariables([...FIXED, ...options.config ?? []]), ...options.env },
     ...(options.stdin === undefined ? {} : { stdin: options.stdin }),
   }, (chunk) => {
@@ -57,7 +58,15 @@ export async function approvedGit(
     size += chunk.length;
     return true;
   });
-  return decodeText(concat(kept));
+  const stdout = decodeText(concat(kept));
+  if (end.code !== 0) {
+    // Conflicts and what a remote refused are told on standard output.
+    const words = `${end.stderr}\n${stdout}`.split("\n").filter((line) =>
+      !/^(?:hint:|\s*$)/.test(line)
+    );
+    throw new GitError(classifyFailure(end.stderr), args, words.join("\n"), end.code);
+  }
+  return stdout;
 }
 
 /** Configuration as variables, because `-c` cannot name a key whose subsection holds `=`. */
