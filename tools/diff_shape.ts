@@ -53,8 +53,8 @@ export function diffFileMembers(file: DiffFile) {
   };
 }
 
-/** A plain copy of the sums. */
-export function diffCountsMembers(totals: DiffTotals) {
+/** The sums, left out where one file or none says the same. */
+export function diffCountsMember(totals: DiffTotals) {
   const { files, added, deleted, binary } = totals;
-  return { files, added, deleted, binary };
+  return files !== null && files <= 1 ? {} : { counts: { files, added, deleted, binary } };
 }

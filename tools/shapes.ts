@@ -7,16 +7,11 @@ export const count = (z: Z) => z.int().min(0);
 /** Unknown is null, never 0. */
 export const nullableCount = (z: Z) => z.int().min(0).nullable();
 
-/** `data.warnings` of `additions.md` section 1. */
-export const warnings = (z: Z) =>
-  z.array(
-    z.object({
-      code: z.string(),
-      message: z.string(),
-      count: z.int().optional(),
-      path: z.string().optional(),
-    }),
-  ).optional();
+/** An object of which only the names are told: its members are plain, and a schema of each costs tokens. */
+const named = (z: Z, ...required: string[]) => z.unknown().meta({ type: "object", required });
+
+/** `data.warnings` of `additions.md` section 1; `count` and `path` may stand beside. */
+export const warnings = (z: Z) => z.array(named(z, "code", "message")).optional();
 
 /** A status entry; see `git/status.ts`. */
 export const statusEntry = (z: Z) =>
@@ -55,5 +50,4 @@ export const divergence = (z: Z) => ({
 export const maxTokens = (z: Z) => z.int().min(200).max(25_000).optional();
 
 /** What `maxTokens` left out, list by list. */
-export const cut = (z: Z) =>
-  z.array(z.object({ list: z.string(), kept: z.int(), of: z.int() })).optional();
+export const cut = (z: Z) => z.array(named(z, "list", "kept", "of")).optional();

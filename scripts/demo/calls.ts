@@ -108,9 +108,9 @@ function stackLines({ base, related, relatedTotal, summary }: Json): string[] {
     ...(distance
       ? [`${distance.aheadFromBase} ahead and ${distance.behindBase} behind base ${base.label}`]
       : []),
-    ...(names === ""
-      ? []
-      : [`${count(relatedTotal, "related branch", "related branches")}: ${names}`]),
+    ...(names === "" ? [] : [
+      `${count(relatedTotal ?? related.length, "related branch", "related branches")}: ${names}`,
+    ]),
   ];
 }
 

@@ -101,15 +101,9 @@ export function advertisedSchema(enforced: JsonSchema): JsonSchema {
   return quiet(enforced) as JsonSchema;
 }
 
-const objectOf = (properties: JsonSchema, required: string[]) => ({
-  type: "object",
-  properties,
-  required,
-});
-
 /** The output schema: envelope (`tool-schemas.md` 5.1) around the tool's `data`. */
 export function outputSchema(tool: AnyTool): JsonSchema {
-  const data = open(strip(z.toJSONSchema(tool.output(z), { io: "output" }))) as JsonSchema;
+  const data = compact(open(strip(z.toJSONSchema(tool.output(z), { io: "output" })))) as JsonSchema;
   const source = tool.sources.length === 1
     ? { const: tool.sources[0] }
     : { enum: [...tool.sources] };
@@ -121,10 +115,7 @@ export function outputSchema(tool: AnyTool): JsonSchema {
     tier: { const: tool.tier },
     ...(tool.scope === "repository" && !operation ? { repoPath: { type: "string" } } : {}),
     data,
-    error: objectOf({ code: { type: "integer" }, message: { type: "string" } }, [
-      "code",
-      "message",
-    ]),
+    error: { type: "object", required: ["code", "message"] },
   };
   let variants: JsonSchema[];
   if (!operation) {
@@ -145,11 +136,11 @@ function lifecycle(tool: AnyTool): JsonSchema {
   if (tool.name === "operation.status") {
     return { previewId: id, status, terminal: { type: "boolean" }, ok: { type: "boolean" } };
   }
-  const next = objectOf({
-    tool: { const: "operation.status" },
-    message: { type: "string" },
-    data: { type: "object" },
-  }, ["tool", "message", "data"]);
+  const next = {
+    type: "object",
+    properties: { tool: { const: "operation.status" } },
+    required: ["tool", "message", "data"],
+  };
   // Other agents at work in the repository, when detection finds any; it changes nothing else.
   const otherAgents = { type: "object" };
   return { previewId: id, status, accepted: { const: true }, nextAction: next, otherAgents };
@@ -202,6 +193,35 @@ function open(value: unknown): unknown {
     out[key] = open(inner);
   }
   return out;
+}
+
+/**
+ * Says the same in fewer tokens: a type beside a constant, alternatives for null, and alternatives of
+ * which one takes everything are spelled out by zod.
+ */
+function compact(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(compact);
+  if (typeof value !== "object" || value === null) return value;
+  const out: JsonSchema = {};
+  for (const [key, inner] of Object.entries(value)) out[key] = compact(inner);
+  if ("const" in out || Array.isArray(out["enum"])) delete out["type"];
+  const choices = out["anyOf"];
+  if (!Array.isArray(choices)) return out;
+  const isBare = (choice: JsonSchema, size: number) => Object.keys(choice).length === size;
+  if (choices.some((choice) => isBare(choice, 0))) {
+    delete out["anyOf"];
+    return out;
+  }
+  const [one, two] = choices as JsonSchema[];
+  const orNull = choices.length === 2 && two?.["type"] === "null" && isBare(two, 1);
+  // Further keywords of a schema look only at values of their own type: null passes them.
+  if (orNull && Array.isArray(one?.["enum"]) && isBare(one, 1)) {
+    delete out["anyOf"];
+    return { ...out, enum: [...one["enum"], null] };
+  }
+  if (!orNull || typeof one?.["type"] !== "string") return out;
+  delete out["anyOf"];
+  return { ...out, ...one, type: [one["type"], "null"] };
 }
 
 function refuseUnknownKeywords(tool: string, schema: unknown, inProperties = false): void {

@@ -144,6 +144,16 @@ Deno.test("the whole list costs an agent at most 6,000 tokens", () => {
   }
 });
 
+Deno.test("output schemas say nothing twice and stay small", () => {
+  for (const { name, output } of CATALOG) {
+    assert.doesNotMatch(output, /"type":"\w+","(?:const|enum)"/, name);
+    assert.doesNotMatch(output, /,\{"type":"null"\}\]/, name);
+    assert.doesNotMatch(output, /"anyOf":\[[^\]]*\{\}\]/, name);
+  }
+  const tokens = encode(CATALOG.map((row) => row.output).join("\n")).length;
+  assert.ok(tokens <= 17_000, `${tokens} tokens`);
+});
+
 Deno.test("every schema has an object at its root, compiles as JSON Schema 2020-12 and names no dialect", () => {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
   for (const { name, input, output } of rows) {

@@ -39,7 +39,6 @@ Deno.test("commit.details lists the files of a root commit, names with spaces wh
   assert.equal(commit.hash, root);
   assert.deepEqual(commit.parents, []);
   assert.equal(commit.message, "first\n\nA longer story.");
-  assert.equal(commit.committerName, "Test Author");
   assert.equal(comparedTo, null);
   assert.deepEqual(files, [
     { status: "A", path: "café-日本.txt", added: 1, deleted: 0 },
@@ -386,4 +385,24 @@ Deno.test("ids of 64 digits, bare repositories and submodule pointers work, and 
   );
   const bare = await data("commit.details", { repoPath: `${box.root}/bare.git`, commit: "HEAD" });
   assert.deepEqual(bare.files, pinned.files);
+});
+
+Deno.test("the committer is told where it is not the author, and its time where it differs", async () => {
+  await using box = await fresh();
+  const repo = await box.repo();
+  await box.commit(repo, "one", { a: "1\n" });
+  const told = async () => {
+    const { commit } = await data("commit.details", { repoPath: repo, commit: "HEAD" });
+    return [commit.committerName, commit.committerEmail, commit.committerTime];
+  };
+  assert.deepEqual(await told(), [undefined, undefined, undefined]);
+  const amend = (name: string, date: string) =>
+    box.tryGit(repo, ["commit", "-q", "--amend", "-m", "one"], {
+      env: { GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: "c@x", GIT_COMMITTER_DATE: date },
+    });
+  const { commit } = await data("commit.details", { repoPath: repo, commit: "HEAD" });
+  await amend("Other", `${commit.authorTime} +0000`);
+  assert.deepEqual(await told(), ["Other", "c@x", undefined]);
+  await amend("Other", "1790009999 +0000");
+  assert.deepEqual(await told(), ["Other", "c@x", 1_790_009_999]);
 });

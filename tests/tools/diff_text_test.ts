@@ -57,7 +57,7 @@ Deno.test("diff.text compares index and work tree, a revision and the work tree,
     assert.equal(answer.totalBytes, new TextEncoder().encode(expected).length);
     assert.equal(answer.totalLines, expected.split("\n").length - 1);
     assert.deepEqual(answer.files, [{ status: "M", path: "a b.txt", added: 1, deleted: 1 }]);
-    assert.deepEqual(answer.counts, { files: 1, added: 1, deleted: 1, binary: 0 });
+    assert.equal(answer.counts, undefined, "one file says the same");
     assert.equal(answer.base, args["base"] ?? null);
     assert.equal(answer.head, args["head"] ?? null);
   }
@@ -252,7 +252,7 @@ Deno.test("a diff over the ceiling is read with bounded memory and its totals ar
   assert.equal(answer.totalBytes, null);
   assert.equal(answer.totalLines, null);
   assert.equal(answer.truncated, true);
-  assert.deepEqual(answer.counts, { files: 1, added: 67_584, deleted: 0, binary: 0 });
+  assert.equal(answer.files[0].added, 67_584);
   const next = await data("diff.text", {
     repoPath: repo,
     maxBytes: 2_000,

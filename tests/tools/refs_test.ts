@@ -46,8 +46,7 @@ Deno.test("repo.refs gives real names as strings and what each ref is beside the
   const { repo, one, two } = await busy(box);
   const refs = await data(TOOL, { repoPath: repo });
   assert.equal(refs.head, "main");
-  assert.equal(refs.detached, false);
-  assert.equal(refs.unborn, false);
+  assert.deepEqual([refs.detached, refs.unborn], [undefined, undefined]);
   assert.deepEqual(refs.branches, [
     "aaa",
     "after-main",
@@ -101,7 +100,7 @@ Deno.test("repo.refs works on an unborn branch, detached, during a rebase and in
   const { repo } = await busy(box);
   await box.git(repo, "checkout", "-q", "--detach");
   const detached = await data(TOOL, { repoPath: repo });
-  assert.deepEqual([detached.head, detached.detached, detached.unborn], ["HEAD", true, false]);
+  assert.deepEqual([detached.head, detached.detached, detached.unborn], ["HEAD", true, undefined]);
   assert(detached.branches.every((name: string) => !name.includes("(")));
   await box.git(repo, "checkout", "-q", "-b", "topic", "aaa");
   await box.commit(repo, "topic", { "a": "3\n" });
@@ -221,7 +220,7 @@ Deno.test("repo.refs pages by name, each ref once, broken ones in their place", 
       assert(page.refs.length <= limit);
       assert.equal(page.truncated, page.nextCursor !== null);
       assert.equal(page.head, "main");
-      assert.equal(page.unborn, false);
+      assert.equal(page.unborn, undefined);
       seen.push(...page.refs.map((ref: RefShown) => ref.ref));
       cursor = page.nextCursor ?? undefined;
       // A ref that appears before the cursor shifts nothing.
@@ -290,7 +289,7 @@ Deno.test("repo.refs stays bounded with 20,000 branches", async () => {
   assert.equal(refs.refs.length, 100);
   assert.equal(refs.branches.length, 100);
   assert.equal(refs.total, 20_001);
-  assert.equal(refs.unborn, false, "main sorts far behind the page");
+  assert.equal(refs.unborn, undefined, "main sorts far behind the page");
   assert(JSON.stringify(refs).length < 30_000);
 });
 

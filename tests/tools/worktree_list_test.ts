@@ -18,7 +18,7 @@ async function list(path: string): Promise<{ all: Entry[]; by: Record<string, En
   const answer = await data("worktree.list", { repoPath: path });
   assert.equal(await hashTree(path), before);
   assert.equal(answer.total, answer.worktrees.length);
-  assert.equal(answer.truncated, false);
+  assert.equal(answer.truncated, undefined);
   const by = Object.fromEntries(answer.worktrees.map((w: Entry) => [w.path.split("/").at(-1), w]));
   return { all: answer.worktrees, by };
 }

@@ -11,7 +11,7 @@ import { type LfsPointer, readLfsPointers, readShallow } from "../../git/objects
 import type { Repository } from "../../git/repository.ts";
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
 import { commitTimes, detailedCommit } from "../commit_shape.ts";
-import { diffCounts, diffCountsMembers, diffFile, diffFileMembers } from "../diff_shape.ts";
+import { diffCounts, diffCountsMember, diffFile, diffFileMembers } from "../diff_shape.ts";
 import { openForTool, type Warning, warningsMember } from "../open.ts";
 import { cut, maxTokens, nullableString, page, warnings } from "../shapes.ts";
 
@@ -22,7 +22,7 @@ export default defineTool({
   name: NAME,
   title: "One commit",
   description:
-    "One commit (tags are followed): people, times, message, and changed files with line counts against its first parent (comparedTo; null for a root). Long file lists continue with nextCursor.",
+    "One commit (tags are followed): people, times (the committer's only where they differ from the author's), message, and changed files with line counts against its first parent (comparedTo; null for a root). Long file lists continue with nextCursor.",
   family: "commit",
   scope: "repository",
   tier: "free",
@@ -40,7 +40,7 @@ export default defineTool({
       commit: detailedCommit(z),
       comparedTo: nullableString(z),
       files: z.array(diffFile(z)),
-      counts: diffCounts(z),
+      counts: diffCounts(z).optional(),
       ...page(z),
       cut: cut(z),
       warnings: warnings(z),
@@ -68,7 +68,7 @@ export default defineTool({
         commit: commitMembers(commit, message.text),
         comparedTo: commit.parents[0] ?? null,
         files,
-        counts: diffCountsMembers(summary.totals),
+        ...diffCountsMember(summary.totals),
         limit: args.limit,
         total: summary.totals.files,
         truncated: more,
@@ -132,6 +132,18 @@ async function hasHiddenParents(repo: Repository, oid: string): Promise<boolean>
   return (await readCommit(repo, oid)).shallowBoundary === true;
 }
 
+/** Most commits are committed by their author at once: saying so twice costs tokens. */
+function committerMembers(commit: Commit) {
+  const { committerName, committerEmail } = commit;
+  const same = committerName === commit.authorName && committerEmail === commit.authorEmail;
+  const { committerTime, ...times } = commitTimes(commit);
+  return {
+    ...(same ? {} : { committerName, committerEmail }),
+    ...times,
+    ...(committerTime === times.authorTime && committerTime !== null ? {} : { committerTime }),
+  };
+}
+
 function commitMembers(commit: Commit, message: string) {
   const cutMessage = message.length < commit.message.length || commit.messageBytes !== undefined;
   return {
@@ -140,9 +152,7 @@ function commitMembers(commit: Commit, message: string) {
     authorName: commit.authorName,
     authorEmail: commit.authorEmail,
     ...(commit.recordedAuthor ? { recordedAuthor: commit.recordedAuthor } : {}),
-    committerName: commit.committerName,
-    committerEmail: commit.committerEmail,
-    ...commitTimes(commit),
+    ...committerMembers(commit),
     parents: commit.parents,
     ...(commit.parentCount === undefined ? {} : { parentCount: commit.parentCount }),
     ...(commit.shallowBoundary ? { shallowBoundary: true as const } : {}),

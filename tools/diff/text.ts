@@ -13,7 +13,7 @@ import { guardSubmodules } from "../../git/index_scan.ts";
 import { type LiteralPath, pathspecs } from "../../git/pathspec.ts";
 import type { Repository } from "../../git/repository.ts";
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
-import { diffCounts, diffCountsMembers, diffFile, diffFileMembers } from "../diff_shape.ts";
+import { diffCounts, diffCountsMember, diffFile, diffFileMembers } from "../diff_shape.ts";
 import { filterWarning, openForTool, type Warning, warningsMember } from "../open.ts";
 import { readPaths } from "../path_argument.ts";
 import { count, cut, maxTokens, nullableCount, nullableString, warnings } from "../shapes.ts";
@@ -119,7 +119,7 @@ export default defineTool({
           ? {
             files: listed.slice(0, kept),
             ...(summary.more || kept < listed.length ? { filesTruncated: true as const } : {}),
-            counts: diffCountsMembers(summary.totals),
+            ...diffCountsMember(summary.totals),
           }
           : {}),
         nextCursor: end < window.size && window.end !== "timed_out"

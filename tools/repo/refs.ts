@@ -32,8 +32,8 @@ export default defineTool({
   output: (z) =>
     z.object({
       head: z.string(),
-      detached: z.boolean(),
-      unborn: z.boolean(),
+      detached: z.literal(true).optional(),
+      unborn: z.literal(true).optional(),
       branches: z.array(z.string()),
       tags: z.array(z.string()),
       remotes: z.array(z.string()),
@@ -88,8 +88,8 @@ export default defineTool({
     return {
       data: {
         head: head.ref === null ? "HEAD" : shortRef(head.ref),
-        detached: head.ref === null,
-        unborn: head.ref !== null && !await headExists(repo, head.ref, found),
+        ...(head.ref === null ? { detached: true } : {}),
+        ...(head.ref !== null && !await headExists(repo, head.ref, found) ? { unborn: true } : {}),
         branches: named("branch", "remote"),
         tags: named("tag"),
         remotes: remotes.slice(0, MAX_REMOTES),

@@ -21,7 +21,7 @@ export default defineTool({
   output: (z) =>
     z.object({
       total: count(z),
-      truncated: z.boolean(),
+      truncated: z.literal(true).optional(),
       worktrees: z.array(z.object({
         path: z.string(),
         pathBytes: z.string().optional(),
@@ -46,7 +46,7 @@ export default defineTool({
     return {
       data: {
         total,
-        truncated: total > worktrees.length,
+        ...(total > worktrees.length ? { truncated: true } : {}),
         worktrees: worktrees.map((one) => {
           const { current, bare, branch, unborn, ...rest } = one;
           return {
