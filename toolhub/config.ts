@@ -158,9 +158,10 @@ function resolvePlanned(path: string): string | null {
       if (!(error instanceof Deno.errors.NotFound)) return null;
     }
     try {
-      // A name that exists but does not resolve is a dangling link or a loop.
-      Deno.lstatSync(at);
-      return null;
+      // A name that exists but does not resolve is a dangling link or a loop, unless another start
+      // has just made it.
+      if (Deno.lstatSync(at).isSymlink) return null;
+      continue;
     } catch { /* really missing */ }
     const cut = Math.max(at.lastIndexOf("/"), WINDOWS ? at.lastIndexOf("\\") : -1);
     if (cut < 0 || (cut === 0 && at === "/")) return null;
