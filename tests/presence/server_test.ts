@@ -115,6 +115,43 @@ for (const profile of ["strict", "presence"]) {
   });
 }
 
+Deno.test({
+  name: "the agent that started the server is told from a second session of the same agent",
+  ignore: BINARY !== null || !posix,
+  async fn() {
+    await using at = await stage();
+    const program = `${at.lab.root}/host/goose`;
+    await at.lab.write(program, await Deno.readFile(await Deno.realPath("/bin/sh")));
+    await Deno.chmod(program, 0o755);
+    const { command, args } = serverCommand();
+    const inside = [command, ...args].map((arg) => arg === "-P=strict" ? "-P=presence" : arg);
+    // The shell stays above the server and, like an agent, sits in the repository.
+    await using host = new Host({
+      env: at.env,
+      cwd: at.repo,
+      command: { command: program, args: ["-c", '"$@"; exit $?', "goose", ...inside] },
+    });
+    await meet(host, "goose");
+    const ask = async () => {
+      const { agents } = (await host.payload("agents.presence", { repoPath: at.repo })).data;
+      const { pid, sessions, likelyCaller } = agents.find(({ agent }: Payload) =>
+        agent === "goose"
+      );
+      const args = { repoPath: at.repo, paths: ["sub"], reason: "to see who is there" };
+      const preview = await host.call("operation.preview.discard", args);
+      const { otherAgents } = JSON.parse(preview.content[0].text);
+      return [pid, sessions, likelyCaller, otherAgents.omittedLikelyCaller];
+    };
+    assert.deepEqual(await ask(), [host.child.pid, undefined, true, 1]);
+    await using actors = new Actors(`${at.lab.root}/bin`);
+    const second = await actors.sleep("goose", `${at.repo}/sub`);
+    // A look is kept for two seconds.
+    await new Promise((resolve) => setTimeout(resolve, 2_100));
+    assert.deepEqual(await ask(), [second, 2, false, 0]);
+    assert.equal(host.stderr, "");
+  },
+});
+
 Deno.test("two sidecars see each other's records, never their own, and remove them when they end", async () => {
   await using at = await stage();
   const first = start(at.env), second = start(at.env);

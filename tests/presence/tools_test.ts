@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { cardText } from "../../cli/card_text.ts";
 import { answer, gatewayWith } from "../bridge/mock_gateway.ts";
 import { type CallOptions, callRaw, data, type Payload, refusal } from "../fixtures/call.ts";
 import { hashTree, Sandbox, useSandbox } from "../fixtures/sandbox.ts";
@@ -175,6 +176,7 @@ Deno.test("a card says who else works there, and it is no part of what is approv
   await new Promise((resolve) => setTimeout(resolve, 2_100));
   const card = await gateway.card(previewId);
   assert.deepEqual(codex(card.otherAgents?.agents as Payload[]).overlappingPaths, ["src/one.ts"]);
+  assert.match(cardText(card), /^ {2}codex \(working\) works on src\/one\.ts too$/m);
   assert(card.digest !== null);
   assert.equal(card.digest, alone.digest);
 });
