@@ -8,7 +8,7 @@ import type { HiddenRepository } from "./hidden.ts";
 import { holdObjects } from "./hold.ts";
 import { fromRaw } from "./raw.ts";
 import { parseRefState, readRefState, readStashLog, type RefState, writeRefState } from "./refs.ts";
-import { isStateName, listStateFiles } from "./state_files.ts";
+import { isStateName, listStateFiles, type StateFiles } from "./state_files.ts";
 import type { NotCovered } from "./types.ts";
 import {
   type CaptureOptions,
@@ -58,6 +58,38 @@ export async function takeSnapshot(
   meta: (snapshot: Omit<Snapshot, "root">) => unknown,
   options: CaptureOptions = {},
 ): Promise<Snapshot> {
+  for (let tries = 1;; tries++) {
+    const seen = await look(repo, hidden, options);
+    // Another git that wrote the index meanwhile may have left halves of two states.
+    if (indexStamp(repo) === seen.stamp) return await store(hidden, meta, seen);
+    if (tries === 3) {
+      throw new RestoreError(
+        "cannot_make",
+        "the repository is being changed at this moment; wait for the other git to end",
+      );
+    }
+  }
+}
+
+/** Everything that a snapshot is made from, read but for the work tree not stored yet. */
+interface Seen {
+  readonly stamp: string;
+  readonly index: Uint8Array | null;
+  readonly indexTime: number | null;
+  readonly shared: { name: string; content: Uint8Array } | null;
+  readonly stash: Uint8Array | null;
+  readonly state: StateFiles;
+  readonly stateContents: Uint8Array[];
+  readonly refs: RefState;
+  readonly workTree: WorkTreeCapture | null;
+}
+
+async function look(
+  repo: Repository,
+  hidden: HiddenRepository,
+  options: CaptureOptions,
+): Promise<Seen> {
+  const stamp = indexStamp(repo);
   const indexTime = indexTimeMs(repo);
   const index = readIndexFile(repo);
   const shared = index === null ? null : sharedIndexOf(repo, index);
@@ -76,6 +108,15 @@ export async function takeSnapshot(
   if (refsRead.status === "rejected") throw refsRead.reason;
   if (treeRead.status === "rejected") throw treeRead.reason;
   const refs = refsRead.value, workTree = treeRead.value;
+  return { stamp, index, indexTime, shared, stash, state, stateContents, refs, workTree };
+}
+
+async function store(
+  hidden: HiddenRepository,
+  meta: (snapshot: Omit<Snapshot, "root">) => unknown,
+  seen: Seen,
+): Promise<Snapshot> {
+  const { index, indexTime, shared, stash, state, stateContents, refs, workTree } = seen;
   const hold = await holdObjects(hidden);
   const notCovered: NotCovered = {
     ...workTree?.notCovered,
@@ -249,6 +290,16 @@ export function readIndexFile(repo: Repository): Uint8Array | null {
       "cannot_make",
       `the index cannot be kept: ${error instanceof Error ? error.message : error}`,
     );
+  }
+}
+
+/** The same while nobody writes the index. */
+function indexStamp(repo: Repository): string {
+  try {
+    const info = Deno.lstatSync(`${repo.facts.gitDir}/index`);
+    return `${info.dev}:${info.ino}:${info.size}:${info.mtime?.getTime()}`;
+  } catch {
+    return "none";
   }
 }
 

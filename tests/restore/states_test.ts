@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { compact } from "../../restore/compact.ts";
+import { HiddenRepository } from "../../restore/hidden.ts";
 import { fullRepository, Lab } from "./lab.ts";
 
 /** Takes a point, lets `damage` loose, applies, and compares everything. */
@@ -367,4 +369,56 @@ Deno.test("a work tree whose git directory stands inside it under another name i
   await Deno.remove(`${path}/g`);
   await lab.apply(path, point);
   assert.equal(await Deno.readTextFile(`${path}/g`), "untracked\n");
+});
+
+Deno.test("shallow and partial clones, borrowed objects and a work tree elsewhere come back, and compact", async () => {
+  await using lab = await Lab.create();
+  const { box } = lab;
+  const source = await fullRepository(lab);
+  await box.git(source, "config", "uploadpack.allowFilter", "true");
+  const url = `file://${source}`;
+  const ways: Record<string, string[]> = {
+    shallow: ["clone", "-q", "--depth=1", "--no-single-branch", url],
+    partial: ["clone", "-q", "--filter=blob:none", url],
+    borrowing: ["clone", "-q", "--shared", source],
+  };
+  const paths: string[] = [];
+  for (const [name, args] of Object.entries(ways)) {
+    await box.git(box.root, ...args, `${box.root}/${name}`);
+    paths.push(`${box.root}/${name}`);
+  }
+  const elsewhere = `${box.root}/elsewhere`;
+  await Deno.mkdir(elsewhere);
+  await box.git(box.root, "clone", "-q", source, `${box.root}/moved`);
+  await box.git(`${box.root}/moved`, "config", "core.worktree", elsewhere);
+  await box.git(`${box.root}/moved`, "checkout", "-q", "-f", "HEAD");
+  for (const path of paths) {
+    await box.write(path, { "a.txt": "changed\n", "new": "new\n" });
+    await box.git(path, "branch", "extra");
+    const before = await lab.state(path);
+    const point = await lab.point(path);
+    await box.git(path, "reset", "-q", "--hard");
+    await box.git(path, "clean", "-q", "-fd");
+    await box.commit(path, "Later", { "later": "l\n" });
+    await box.git(path, "branch", "-q", "-D", "extra");
+    const finished = await lab.finish(path, point);
+    assert.equal(finished.state, "finished");
+    await lab.locked(path, async (repo) => {
+      await compact(repo, HiddenRepository.open(repo, { create: false })!);
+    });
+    const { differences } = await lab.apply(path, point);
+    assert.deepEqual(differences, [], path);
+    assert.deepEqual(await lab.state(path), before, path);
+    await box.git(path, "fsck", "--connectivity-only");
+  }
+  assert.deepEqual(lab.log, []);
+  // The repository is asked for by its own path; its files lie in another folder.
+  const moved = `${box.root}/moved/.git`;
+  await box.write(elsewhere, { "a.txt": "changed elsewhere\n" });
+  const repoPath = await Deno.realPath(elsewhere);
+  await Deno.symlink(moved, `${elsewhere}/.git`);
+  const point = await lab.point(repoPath);
+  await box.git(repoPath, "checkout", "-q", "-f", "HEAD");
+  await lab.apply(repoPath, point);
+  assert.equal(await Deno.readTextFile(`${elsewhere}/a.txt`), "changed elsewhere\n");
 });
