@@ -160,13 +160,19 @@ Deno.test({
 });
 
 Deno.test({
-  name: "real processes: the table knows this process, its parent and its start",
+  name: "real processes: the table knows names, parents and starts",
   ignore: !linuxOrMac,
   async fn() {
+    await using lab = await Lab.create();
+    await using actors = new Actors(`${lab.root}/bin`);
+    const pid = await actors.sleep("a program", lab.a);
     const answer = await systemProcesses().table();
     assert("table" in answer);
-    const own = answer.table.get(Deno.pid);
-    assert.equal(own?.parent, Deno.ppid);
-    assert(Math.abs(own!.startedMs! - performance.timeOrigin) < 30_000);
+    const row = answer.table.get(pid);
+    assert.equal(row?.parent, Deno.pid);
+    assert.match(row.name, /a program$/);
+    assert.match(row.command, /bin\/a program 600$/);
+    assert(Math.abs(row.startedMs! - Date.now()) < 60_000);
+    assert.equal(answer.table.get(Deno.pid)?.parent, Deno.ppid);
   },
 });
