@@ -48,10 +48,10 @@ export async function lookAtPatch(
       }],
     };
   }
-  const blockers = [
-    ...nameProblems(text, files),
-    ...await placeProblems(repo, files),
-  ];
+  const outside = nameProblems(text, files);
+  // Such names are not handed to any other command.
+  if (outside.length > 0) return { ...nothing, blockers: outside };
+  const blockers = await placeProblems(repo, files);
   if (files.length === 0) {
     blockers.push({ code: "empty_patch", message: "the patch changes nothing" });
   }
