@@ -216,7 +216,10 @@ function restoreCoverage(card: Card, tools: CardTools): HTMLElement | null {
 
 /** Other proposals for the repository, and the agents at work there as far as they are known. */
 function others(card: Card, neighbours: readonly Proposal[]): HTMLElement {
-  const agents = card.otherAgents?.agents ?? [];
+  const agents = [
+    ...card.otherAgents?.agents ?? [],
+    ...card.otherAgents?.worktreeAgents ?? [],
+  ];
   return section(
     "Who else works here",
     { class: "others" },
@@ -245,7 +248,9 @@ function others(card: Card, neighbours: readonly Proposal[]): HTMLElement {
             {},
             icon("people"),
             " ",
-            ident(agent.name ?? agent.agentId ?? "an agent"),
+            ident(agent.agent),
+            ` (${agent.state})`,
+            agent.worktree ? [" in ", ident(agent.worktree)] : null,
             agent.overlappingPaths && agent.overlappingPaths.length > 0
               ? [
                 " touches ",
@@ -254,6 +259,9 @@ function others(card: Card, neighbours: readonly Proposal[]): HTMLElement {
                   i,
                 ) => [i > 0 ? ", " : "", ident(path)]),
               ]
+              : null,
+            agent.overlappingBranches?.length
+              ? [" works on branch ", ident(agent.overlappingBranches[0] ?? "")]
               : null,
           )
         ),

@@ -132,12 +132,19 @@ export interface Overrides {
 
 /** Who else works in the repository; filled by detection where the gateway has it. */
 export interface OtherAgents {
-  readonly agents: readonly {
-    readonly agentId?: string;
-    readonly name?: string;
-    readonly overlappingPaths?: readonly string[] | null;
-  }[];
+  readonly agents: readonly OtherAgent[];
+  /** Those in other work trees of the repository. */
+  readonly worktreeAgents?: readonly OtherAgent[];
   readonly note?: string;
+}
+
+export interface OtherAgent {
+  /** What it calls itself, or what its files tell. */
+  readonly agent: string;
+  readonly state: string;
+  readonly worktree?: string;
+  readonly overlappingPaths?: readonly string[] | null;
+  readonly overlappingBranches?: readonly string[];
 }
 
 export interface Named {
