@@ -4,7 +4,7 @@
  */
 const USAGE = `Usage: fluxgit-sidecar [serve]
        fluxgit-sidecar gateway [--port N] [--json] | gateway register PATH
-       fluxgit-sidecar approvals list | show ID | approve ID | reject ID | reconcile ID --completed|--failed
+       fluxgit-sidecar approvals list | show ID | approve ID | reject ID | reconcile ID --completed|--failed  [--code-stdin]
        fluxgit-sidecar restore list | show ID | apply ID | undo | redo  [--repo PATH]
        fluxgit-sidecar verify-audit LEDGER [--pubkey PEM] [--require-signed] [--expect-head SEQ:HASH] [--json]
        fluxgit-sidecar audit keygen DIR | export --format csv|json|jsonl [LEDGER] | head [LEDGER]
@@ -67,7 +67,11 @@ async function interactiveIo() {
   return {
     ...await commandIo(),
     interactive: Deno.stdin.isTerminal(),
+    screens: { stdout: Deno.stdout.isTerminal(), stderr: Deno.stderr.isTerminal() },
     readLine: lineReader(Deno.stdin),
+    drop: (...names: Deno.PermissionName[]) => {
+      for (const name of names) Deno.permissions.revokeSync({ name } as Deno.PermissionDescriptor);
+    },
   };
 }
 

@@ -114,11 +114,11 @@ export function rowText(row: CardData): string {
     : visible(row.running === true ? "running" : String(row.status));
   const equal = row.equal > 1 ? ` (one of ${Number(row.equal)} that ask for the same)` : "";
   const headline = typeof row.headline === "string" ? `\n    ${visible(row.headline, 200)}` : "";
-  return `${visible(String(row.previewId))}  ${
-    visible(String(row.operationType)).padEnd(16)
-  } ${left.padEnd(10)} ${visible(String(row.risk)).padEnd(6)} ${
-    visible(String(row.agentId), 30).padEnd(20)
-  } ${visible(String(row.repoPath), 400)}${equal}${headline}`;
+  return `${visible(String(row.previewId))}  ${visible(String(row.operationType)).padEnd(16)} ${
+    left.padEnd(10)
+  } ${visible(String(row.risk)).padEnd(6)} ${visible(String(row.agentId), 30).padEnd(20)} ${
+    visible(String(row.repoPath), 400)
+  }${equal}${headline}`;
 }
 
 // deno-lint-ignore no-explicit-any
@@ -127,7 +127,9 @@ function list(value: unknown): any[] {
 }
 
 function more(lines: string[], shown: number, total: unknown, what: string): void {
-  if (typeof total === "number" && total > shown) lines.push(`  … and ${total - shown} more ${what}`);
+  if (typeof total === "number" && total > shown) {
+    lines.push(`  … and ${total - shown} more ${what}`);
+  }
 }
 
 function agentText(agent: CardData): string {

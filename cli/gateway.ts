@@ -1,9 +1,9 @@
 import { AUDIT_SETTINGS, type AuditSettings, readLedgerConfig } from "../audit/config.ts";
 import { runDirectory } from "../common/platform.ts";
 import { type Gateway, startGateway } from "../gateway/server/gateway.ts";
-import { parsePolicy, type Policy } from "../gateway/server/policy.ts";
-import { restoreRoom } from "../gateway/server/restore_room.ts";
-import type { InteractiveIo } from "./approvals.ts";
+import { type Policy, readPolicyFile } from "../gateway/server/policy.ts";
+import { registerRepository, restoreRoom } from "../gateway/server/restore_room.ts";
+import type { InteractiveIo } from "./interactive_io.ts";
 import { visible } from "./screen_text.ts";
 
 const USAGE = `Usage: fluxgit-sidecar gateway [--port N] [--json]
@@ -17,76 +17,109 @@ Exit codes: 0 stopped, 1 failed, 2 wrong use
 `;
 
 const POLICY_VARIABLE = "FLUXGIT_MCP_AGENT_POLICY";
-const MAX_POLICY_BYTES = 1_024 * 1_024;
 
 /** Runs `gateway …` until it is told to stop. Gives the exit code. */
 export async function run(args: string[], io: InteractiveIo): Promise<number> {
+  io.drop?.("sys", "ffi");
   if (args[0] === "register") return await register(args.slice(1), io);
   const parsed = parse(args);
   if (typeof parsed === "string") {
     await io.stderr(parsed === "" ? USAGE : `fluxgit-sidecar: ${parsed}\n${USAGE}`);
     return parsed === "" ? 0 : 2;
   }
-  if (!parsed.json && !io.interactive) {
-    await io.stderr(
-      "fluxgit-sidecar: standard input is no terminal; give --json to run the gateway unattended\n",
-    );
+  const unfit = parsed.json ? null : noTerminal(io);
+  if (unfit !== null) {
+    await io.stderr(`fluxgit-sidecar: ${unfit}\n`);
     return 2;
   }
-  const log = (line: string) => void io.stderr(`fluxgit-sidecar: ${visible(line, 2_000)}\n`);
+  const log = logTo(io);
   let gateway: Gateway;
   try {
-    const runDir = runDirectory(io.env);
-    if (runDir === null || runDir === "") {
-      throw new Error("there is no run directory: set FLUXGIT_RUN_DIR or HOME");
-    }
-    const settings = Object.fromEntries(
-      AUDIT_SETTINGS.map((name) => [name, io.env(name)]),
-    ) as AuditSettings;
-    gateway = await startGateway({
-      runDir,
-      port: parsed.port,
-      attended: io.interactive && !parsed.json,
-      policy: await readPolicy(io.env(POLICY_VARIABLE)),
-      ledger: await readLedgerConfig(settings, { runDir }),
-      restore: restoreRoom,
-      env: io.env,
-      log,
-    });
+    gateway = await start(parsed, io, log);
   } catch (error) {
-    log(error instanceof Error ? error.message : String(error));
+    await io.stderr(`fluxgit-sidecar: ${problemText(error)}\n`);
     return 1;
   }
+  const stopping = untilStopped(gateway, parsed.json, io, log);
   await announceTo(gateway, parsed.json, io);
-  await untilStopped(gateway, parsed.json, io);
+  const { reason, done } = await stopping;
+  if (gateway.service.busy) log("an operation is being carried out; the gateway ends after it");
   await gateway.stop();
-  return 0;
+  done();
+  if (reason !== null) log(reason);
+  return reason === null ? 0 : 1;
 }
 
-async function readPolicy(path: string | undefined): Promise<Policy | null> {
+async function start(
+  parsed: { port: number; json: boolean },
+  io: InteractiveIo,
+  log: (line: string) => void,
+): Promise<Gateway> {
+  const runDir = neededRunDir(io);
+  const settings = Object.fromEntries(
+    AUDIT_SETTINGS.map((name) => [name, io.env(name)]),
+  ) as AuditSettings;
+  const policy = readPolicy(io.env(POLICY_VARIABLE));
+  const ledger = await readLedgerConfig(settings, { runDir });
+  return await startGateway({
+    runDir,
+    port: parsed.port,
+    // With --json the code goes to whoever reads it: a person only when that is a terminal.
+    attended: io.interactive && (!parsed.json || io.screens?.stdout !== false),
+    policy,
+    ledger,
+    restore: restoreRoom,
+    env: io.env,
+    log,
+  });
+}
+
+/** Why this is no place for a gateway that a person attends; null when it is one. */
+function noTerminal(io: InteractiveIo): string | null {
+  if (!io.interactive) {
+    return "standard input is no terminal; give --json to run the gateway unattended";
+  }
+  return io.screens?.stderr === false
+    ? "standard error is no terminal: the pairing code would land where it is sent; give --json to hand it to a program"
+    : null;
+}
+
+function neededRunDir(io: InteractiveIo): string {
+  const runDir = runDirectory(io.env);
+  if (runDir !== null && runDir !== "") return runDir;
+  throw new Error("there is no run directory: set FLUXGIT_RUN_DIR or HOME");
+}
+
+function readPolicy(path: string | undefined): Policy | null {
   if (path === undefined) return null;
   try {
-    const info = await Deno.stat(path);
-    if (!info.isFile || info.size > MAX_POLICY_BYTES) {
-      throw new Error("it is no regular file of at most 1 MiB");
-    }
-    return parsePolicy(await Deno.readTextFile(path));
+    return readPolicyFile(path);
   } catch (error) {
     throw new Error(
-      `${POLICY_VARIABLE} ${JSON.stringify(path.slice(0, 300))}: ${
-        error instanceof Error ? error.message : error
-      }`,
+      `${POLICY_VARIABLE} ${JSON.stringify(path.slice(0, 300))}: ${problemText(error)}`,
     );
   }
+}
+
+/** Messages for people; a terminal that is gone must not end an operation under way. */
+function logTo(io: InteractiveIo): (line: string) => void {
+  return (line) => {
+    void (async () => {
+      try {
+        await io.stderr(`fluxgit-sidecar: ${visible(line, 2_000)}\n`);
+      } catch { /* nobody is listening */ }
+    })();
+  };
 }
 
 async function announceTo(gateway: Gateway, json: boolean, io: InteractiveIo): Promise<void> {
+  const { address, runDir, auth } = gateway;
+  const approveUrl = gateway.approveUrl();
   if (json) {
-    const { address, runDir, auth } = gateway;
     await io.stdout(
       JSON.stringify({
         address,
-        approveUrl: gateway.approveUrl(),
+        approveUrl,
         pairingCode: auth.code,
         runDir,
         attended: auth.attended,
@@ -94,63 +127,86 @@ async function announceTo(gateway: Gateway, json: boolean, io: InteractiveIo): P
     );
     return;
   }
-  await io.stderr(`The gateway listens on ${gateway.address}.
-Pairing code: ${gateway.auth.code}   (fluxgit-sidecar approvals list | show | approve | reject)
-Approve in a browser (works once): ${gateway.approveUrl()}
+  const code = `${auth.code.slice(0, 4)}-${auth.code.slice(4)}`;
+  const link = approveUrl ?? "(it was used; type link for a new one)";
+  await io.stderr(`The gateway listens on ${address}.
+Pairing code: ${code}   (fluxgit-sidecar approvals list | show | approve | reject)
+Approve in a browser (works once): ${link}
 Keep this terminal to yourself: whoever sees it can approve.
 `);
 }
 
-/** Reads the terminal's words until `quit`, a signal, or (attended) the end of input. */
-async function untilStopped(gateway: Gateway, json: boolean, io: InteractiveIo): Promise<void> {
-  const stopped = Promise.withResolvers<void>();
+/**
+ * Reads the terminal's words until `quit`, a signal, the loss of the port, or (attended) the end of
+ * input. The reason is null unless something went wrong; `done` ends listening to signals.
+ */
+async function untilStopped(
+  gateway: Gateway,
+  json: boolean,
+  io: InteractiveIo,
+  log: (line: string) => void,
+): Promise<{ reason: string | null; done: () => void }> {
+  const stopped = Promise.withResolvers<string | null>();
   const signals: Deno.Signal[] = Deno.build.os === "windows"
     ? ["SIGINT", "SIGBREAK"]
     : ["SIGINT", "SIGTERM", "SIGHUP"];
-  const stop = () => stopped.resolve();
-  for (const signal of signals) Deno.addSignalListener(signal, stop);
+  // A second one while an operation runs must not tear it apart.
+  const onSignal = () => stopped.resolve(null);
+  for (const signal of signals) Deno.addSignalListener(signal, onSignal);
+  void gateway.lost.then((reason) => stopped.resolve(reason));
   const words = async () => {
     for (let line = await io.readLine(); line !== null; line = await io.readLine()) {
       const word = line.trim();
-      if (word === "quit") return stop();
+      if (word === "quit") return stopped.resolve(null);
       if (word === "link") gateway.auth.renewLink();
       else if (word === "code") gateway.auth.renewCode();
       else {
-        if (word !== "") await io.stderr("Known words: link, code, quit\n");
+        if (word !== "") log("known words: link, code, quit");
         continue;
       }
       await announceTo(gateway, json, io);
     }
     // Unattended it may have no input at all; at a terminal its end means that nobody is there.
-    if (!json) stop();
+    if (!json) stopped.resolve(null);
   };
-  words().catch(stop);
-  await stopped.promise;
-  for (const signal of signals) Deno.removeSignalListener(signal, stop);
+  words().catch((error) => stopped.resolve(`the terminal was lost: ${problemText(error)}`));
+  const reason = await stopped.promise;
+  return {
+    reason,
+    done: () => signals.forEach((signal) => Deno.removeSignalListener(signal, onSignal)),
+  };
 }
 
 async function register(args: readonly string[], io: InteractiveIo): Promise<number> {
   const [path] = args;
-  if (args.length !== 1 || path === undefined || path.startsWith("-")) {
+  if (path === "--help") {
+    await io.stderr(USAGE);
+    return 0;
+  }
+  if (args.length !== 1 || path === undefined || path === "" || path.startsWith("-")) {
     await io.stderr(`fluxgit-sidecar: gateway register needs one path\n${USAGE}`);
     return 2;
   }
   try {
-    const runDir = runDirectory(io.env);
-    if (runDir === null || runDir === "") {
-      throw new Error("there is no run directory: set FLUXGIT_RUN_DIR or HOME");
-    }
-    const { registerRepository } = await import("../gateway/server/restore_room.ts");
-    await io.stdout(`${await registerRepository(runDir, path)}\n`);
+    await io.stdout(`${await registerRepository(neededRunDir(io), path)}\n`);
     return 0;
   } catch (error) {
     await io.stderr(
-      `fluxgit-sidecar: ${
-        visible(error instanceof Error ? error.message : String(error), 2_000)
-      }\n`,
+      `fluxgit-sidecar: ${visible(path, 300)} cannot be registered: ${problemText(error)}\n`,
     );
     return 1;
   }
+}
+
+/** What an error tells a person; git's own words where it has some. */
+function problemText(error: unknown): string {
+  const details = (error as { data?: { details?: unknown } } | null)?.data?.details;
+  const text = typeof details === "string"
+    ? details
+    : error instanceof Error
+    ? error.message
+    : String(error);
+  return visible(text, 2_000);
 }
 
 function parse(args: readonly string[]): { port: number; json: boolean } | string {

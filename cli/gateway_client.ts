@@ -1,3 +1,5 @@
+import { readPrivateFile } from "../common/private_file.ts";
+
 /** How commands for people talk to a running gateway: found by its file, spoken to over loopback. */
 
 /** Why a command could not be carried out; the text is for people. */
@@ -14,61 +16,134 @@ export class GatewayProblem extends Error {
 
 export interface GatewayClient {
   readonly address: string;
-  /** Signs in with the pairing code for the requests that follow. Throws {@link GatewayProblem}. */
-  signIn(code: string): Promise<void>;
+  /**
+   * Signs in with the pairing code, or the link, for the requests that follow. Throws
+   * {@link GatewayProblem}.
+   */
+  signIn(codeOrLink: string): Promise<void>;
+  /** Ends the session. Never throws. */
+  signOut(): Promise<void>;
   /** Throws {@link GatewayProblem} for anything but 2xx. */
   get(path: string): Promise<Record<string, unknown>>;
   post(path: string, body: unknown): Promise<Record<string, unknown>>;
 }
 
-/** Operations may run hooks; nothing else takes long. Milliseconds. */
-const WAIT_MS = 11 * 60_000;
+/** Operations may run hooks. Milliseconds. */
+const LONG_MS = 11 * 60_000;
+/** Everything else; a wrong code is answered after 30 s at the latest. Milliseconds. */
+const SHORT_MS = 60_000;
+const MAX_ANSWER = 4 * 1_024 * 1_024;
+const MAX_FILE = 4_096;
+/** While others flood the gateway with wrong codes, chance decides which one it looks at. */
+const SIGN_IN_TRIES = 20;
+const SIGN_IN_PAUSE_MS = 250;
 
 /** Finds the gateway of a run directory. Throws {@link GatewayProblem} when none runs. */
 export async function findGateway(runDir: string | null): Promise<GatewayClient> {
-  if (runDir === null) {
+  if (runDir === null || runDir === "") {
     throw new GatewayProblem("there is no run directory: set FLUXGIT_RUN_DIR or HOME");
   }
-  let address: string;
+  const address = readAddress(runDir);
+  if (address === null) throw noGateway(runDir);
+  const client = new Client(address);
+  await client.greet(runDir);
+  return client;
+}
+
+function readAddress(runDir: string): string | null {
   try {
-    const file = `${runDir}/gateway.json`;
-    if ((await Deno.lstat(file)).size > 4_096) throw new Error("too large");
-    const value = JSON.parse(await Deno.readTextFile(file)) as { address?: unknown };
-    if (typeof value.address !== "string" || !/^127\.0\.0\.1:\d{1,5}$/.test(value.address)) {
-      throw new Error("no address");
-    }
-    address = value.address;
+    const bytes = readPrivateFile(`${runDir}/gateway.json`, MAX_FILE);
+    if (bytes === null) return null;
+    const value = JSON.parse(new TextDecoder().decode(bytes)) as { address?: unknown } | null;
+    const address = value?.address;
+    return typeof address === "string" && /^127\.0\.0\.1:[1-9]\d{0,4}$/.test(address)
+      ? address
+      : null;
   } catch {
-    throw new GatewayProblem(
-      `no gateway runs with the run directory ${runDir}; start one in another terminal: fluxgit-sidecar gateway`,
-    );
+    return null;
   }
-  let session: string | null = null;
-  const send = async (
+}
+
+function noGateway(runDir: string): GatewayProblem {
+  return new GatewayProblem(
+    `no gateway runs with the run directory ${runDir}; start one in another terminal: fluxgit-sidecar gateway`,
+  );
+}
+
+class Client implements GatewayClient {
+  #session: string | null = null;
+
+  constructor(readonly address: string) {}
+
+  /** A file that a killed gateway left may name a port that somebody else has now: no code for them. */
+  async greet(runDir: string): Promise<void> {
+    let health: Record<string, unknown>;
+    try {
+      health = await this.#send("GET", "/v1/mcp/health", undefined, SHORT_MS);
+    } catch {
+      throw noGateway(runDir);
+    }
+    if (health["service"] !== "fluxgit-gateway" || health["apiVersion"] !== 1) {
+      throw noGateway(runDir);
+    }
+  }
+
+  async signIn(codeOrLink: string): Promise<void> {
+    const link = /#([A-Za-z0-9_-]{43})$/.exec(codeOrLink)?.[1];
+    const body = { ...(link === undefined ? { code: codeOrLink } : { link }), channel: "terminal" };
+    for (let i = 1;; i++) {
+      try {
+        const answer = await this.#send("POST", "/v1/human/session", body, SHORT_MS);
+        this.#session = String(answer["session"]);
+        return;
+      } catch (error) {
+        const flooded = error instanceof GatewayProblem && error.code === "too_many_tries";
+        if (!flooded || i === SIGN_IN_TRIES) throw error;
+        await new Promise((resolve) => setTimeout(resolve, SIGN_IN_PAUSE_MS));
+      }
+    }
+  }
+
+  async signOut(): Promise<void> {
+    if (this.#session === null) return;
+    await this.#send("DELETE", "/v1/human/session", undefined, SHORT_MS).catch(() => {});
+    this.#session = null;
+  }
+
+  get(path: string): Promise<Record<string, unknown>> {
+    return this.#send("GET", path, undefined, SHORT_MS);
+  }
+
+  post(path: string, body: unknown): Promise<Record<string, unknown>> {
+    return this.#send("POST", path, body, LONG_MS);
+  }
+
+  async #send(
     method: string,
     path: string,
-    body?: unknown,
-  ): Promise<Record<string, unknown>> => {
-    let response: Response;
+    body: unknown,
+    waitMs: number,
+  ): Promise<Record<string, unknown>> {
+    let response: Response, answer: Record<string, unknown>;
     try {
-      response = await fetch(`http://${address}${path}`, {
+      response = await fetch(`http://${this.address}${path}`, {
         method,
         redirect: "manual",
-        signal: AbortSignal.timeout(WAIT_MS),
+        signal: AbortSignal.timeout(waitMs),
         headers: {
           ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...(session === null ? {} : { authorization: `Bearer ${session}` }),
+          ...(this.#session === null ? {} : { authorization: `Bearer ${this.#session}` }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
+      answer = await readAnswer(response);
     } catch (error) {
       throw new GatewayProblem(
-        `the gateway at ${address} does not answer: ${
+        `the gateway at ${this.address} does not answer: ${
           error instanceof Error ? error.message : error
         }`,
       );
     }
-    const answer = await response.json().catch(() => ({})) as Record<string, unknown>;
     if (response.ok) return answer;
     const text = typeof answer["message"] === "string"
       ? answer["message"]
@@ -78,15 +153,22 @@ export async function findGateway(runDir: string | null): Promise<GatewayClient>
       response.status,
       typeof answer["error"] === "string" ? answer["error"] : null,
     );
-  };
-  return {
-    address,
-    async signIn(code) {
-      session = String(
-        (await send("POST", "/v1/human/session", { code, channel: "terminal" }))["session"],
-      );
-    },
-    get: (path) => send("GET", path),
-    post: (path, body) => send("POST", path, body),
-  };
+  }
+}
+
+/** A JSON object, bounded; anything else counts as an empty one. */
+async function readAnswer(response: Response): Promise<Record<string, unknown>> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_ANSWER) throw new Error("its answer is too large");
+    chunks.push(chunk);
+  }
+  try {
+    const value = JSON.parse(await new Blob(chunks).text());
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+  } catch {
+    return {};
+  }
 }

@@ -1,5 +1,6 @@
 import type { ReadVariable } from "../../common/platform.ts";
 import type { LedgerConfig } from "../../audit/config.ts";
+import { gitProgram } from "../../git/program.ts";
 import { Bodies, closing } from "./bodies.ts";
 import type { InspectOptions } from "./cards.ts";
 import { steadyClock } from "./clock.ts";
@@ -78,6 +79,8 @@ const GRACE_MS = 250;
  * runs with this run directory, or a file of it or the port cannot be used.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  // Nothing works without git: better now than when a person has approved.
+  gitProgram();
   const runDir = prepareRunDir(options.runDir);
   const lock = await lockRunDir(runDir);
   try {
