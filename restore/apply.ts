@@ -181,7 +181,7 @@ export async function findPoint(
   if (!point) {
     throw new RestoreError(
       "not_found",
-      `there is no restore point ${
+      `there is no restore point and no branch tip ${
         JSON.stringify(id.slice(0, 60))
       } of this repository; list them first`,
     );

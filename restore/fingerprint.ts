@@ -5,7 +5,8 @@ import { checkLock, openHidden } from "./points.ts";
 import type { RepositoryLock } from "./lock.ts";
 import { readRefState, readStashLog, writeRefState } from "./refs.ts";
 import { readIndexFile } from "./snapshot.ts";
-import { captureWorkTree, writeModes } from "./work_tree.ts";
+import { writeModes } from "./modes.ts";
+import { captureWorkTree } from "./work_tree.ts";
 
 /**
  * One text that is the same exactly when HEAD, refs, the stash, the index (what it says, not the times

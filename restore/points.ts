@@ -244,7 +244,8 @@ export async function readListForWriting(
       } cannot be read (${state.reason}) nor put aside: ${reasonOf(error)}`,
     );
   }
-  const list = await rebuildList(hidden, repoPath);
+  // Written at once: whoever reads next must not find none.
+  const list = await saveList(repo, hidden, context, await rebuildList(hidden, repoPath));
   context.log?.(
     `the list of restore points was damaged (${state.reason}): it lies in ${aside}, and ${list.points.length} points were found again`,
   );

@@ -6,18 +6,12 @@ import type { Repository } from "../git/repository.ts";
 import { RestoreError } from "./errors.ts";
 import type { HiddenRepository } from "./hidden.ts";
 import { holdObjects } from "./hold.ts";
+import { parseModes, writeModes } from "./modes.ts";
 import { fromRaw } from "./raw.ts";
 import { parseRefState, readRefState, readStashLog, type RefState, writeRefState } from "./refs.ts";
 import { isStateName, listStateFiles, type StateFiles } from "./state_files.ts";
 import type { NotCovered } from "./types.ts";
-import {
-  type CaptureOptions,
-  captureWorkTree,
-  named,
-  parseModes,
-  type WorkTreeCapture,
-  writeModes,
-} from "./work_tree.ts";
+import { type CaptureOptions, captureWorkTree, named, type WorkTreeCapture } from "./work_tree.ts";
 
 /**
  * A snapshot is one tree in the hidden repository:

@@ -1,11 +1,12 @@
 import { GitError } from "../git/errors.ts";
-import { readIndexNeeds } from "../git/index_file.ts";
 import type { Repository } from "../git/repository.ts";
-import { readPrivateFile, writePrivateFile } from "../common/private_file.ts";
+import { writePrivateFile } from "../common/private_file.ts";
 import { reasonOf, RestoreError } from "./errors.ts";
 import type { HiddenRepository } from "./hidden.ts";
 import { RESTORE_LIMITS } from "./limits.ts";
-import { fromRaw, nulInput, openable, rawNames, textOf, toRaw } from "./raw.ts";
+import { changedLately, modesPath, readModes, unusualMode, writeModes } from "./modes.ts";
+import { nulInput, openable, rawNames, textOf, toRaw } from "./raw.ts";
+import { readBack } from "./read_back.ts";
 import type { Named, NotCovered } from "./types.ts";
 
 /** The work tree as it is now, every tracked and untracked file as raw bytes. */
@@ -166,44 +167,6 @@ async function capture(
   };
 }
 
-/** Bytes of copies that are read back whole; of more, only that they are there. */
-const READ_BACK = 256 * 1024 * 1024;
-
-/**
- * Reads the copies just made, so that nothing is deleted on the strength of one that cannot be read
- * (`security.md` P-20). Content that the repository has already is its own.
- */
-async function readBack(
-  repo: Repository,
-  hidden: HiddenRepository,
-  taken: ReadonlySet<string>,
-): Promise<void> {
-  if (taken.size === 0) return;
-  const big = { maxBytes: 1024 * 1024 * 1024 };
-  const { stdout } = await hidden.run(["ls-files", "-s", "-z"], big);
-  const oids = new Set<string>();
-  for (const line of rawNames(stdout)) {
-    const tab = line.indexOf("\t");
-    if (taken.has(line.slice(tab + 1))) oids.add(line.slice(7, line.indexOf(" ", 7)));
-  }
-  if (oids.size === 0) return;
-  const asked = { ...big, stdin: [...oids].join("\n") + "\n" };
-  const own = await repo.run(["cat-file", "--batch-check"], asked);
-  const copies = new TextDecoder().decode(own.stdout).split("\n")
-    .flatMap((line) => line.endsWith(" missing") ? [line.slice(0, -8)] : []);
-  if (copies.length === 0) return;
-  const stdin = copies.join("\n") + "\n";
-  const there = await hidden.run(["cat-file", "--batch-check"], { ...big, stdin });
-  const lines = new TextDecoder().decode(there.stdout).trimEnd().split("\n");
-  const absent = lines.filter((line) => !/^[0-9a-f]+ blob \d+$/.test(line)).length;
-  if (absent > 0) {
-    throw new RestoreError("cannot_make", `${absent} copies of files cannot be read back`);
-  }
-  const bytes = lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
-  if (bytes > READ_BACK) return;
-  await hidden.stream(["cat-file", "--batch"], () => true, { stdin });
-}
-
 /** Tracked files that an ignore rule matches, and what is ignored and not tracked. */
 async function readIgnored(
   repo: Repository,
@@ -309,60 +272,9 @@ function lookAt(
   return { files, bytes, modes };
 }
 
-/**
- * Entries of the private index whose files changed about when it was written. Git compares whole
- * seconds, so a change of permission bits within the same one shows in nothing but the bits.
- */
-function changedLately(hidden: HiddenRepository): string[] {
-  const bytes = Deno.readFileSync(hidden.indexPath);
-  const written = (Deno.statSync(hidden.indexPath).mtime?.getTime() ?? 0) / 1_000;
-  const names: string[] = [];
-  readIndexNeeds(bytes, hidden.repo.facts.objectFormat === "sha256" ? 32 : 20, (entry) => {
-    if (entry.changedSeconds >= written - 2) names.push(toRaw(entry.path));
-  });
-  return names;
-}
-
-/** Permission bits that git would not bring back; null for the two that it does. */
-function unusualMode(mode: number | null): number | null {
-  if (mode === null || Deno.build.os === "windows") return null;
-  const bits = mode & 0o7777;
-  return bits === 0o644 || bits === 0o755 ? null : bits;
-}
-
 /** Names with a part that is `.git` in some case: git takes none of them into an index. */
 function isRefused(name: string): boolean {
   return /(?:^|\/)\.git(?:\/|$)/i.test(name);
-}
-
-/** Bits and names, NUL-terminated. */
-export function writeModes(modes: ReadonlyMap<string, number>): Uint8Array<ArrayBuffer> {
-  let text = "";
-  for (const name of [...modes.keys()].sort()) text += `${modes.get(name)!.toString(8)} ${name}\0`;
-  return fromRaw(text);
-}
-
-/** Reads what {@link writeModes} wrote. */
-export function parseModes(bytes: Uint8Array): Map<string, number> {
-  return new Map(
-    rawNames(bytes).map((line) => {
-      const at = line.indexOf(" ");
-      return [line.slice(at + 1), Number.parseInt(line.slice(0, at), 8)] as const;
-    }),
-  );
-}
-
-function readModes(hidden: HiddenRepository): Map<string, number> | null {
-  try {
-    const bytes = readPrivateFile(modesPath(hidden), 256 * 1024 * 1024);
-    return bytes === null ? null : parseModes(bytes);
-  } catch {
-    return null;
-  }
-}
-
-function modesPath(hidden: HiddenRepository): string {
-  return hidden.indexPath.replace(/\.index$/, ".modes");
 }
 
 /** Number of entries in an index file, from its head. */
