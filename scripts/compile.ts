@@ -1,5 +1,7 @@
 /**
- * `deno task compile [--output FILE] [--empty FILE]`: the program as one file, `dist/fluxgit-sidecar`.
+ * `deno task compile [--output FILE] [--empty FILE] [--toolhub FOLDER]`: the program as one file,
+ * `dist/fluxgit-sidecar`, and beside it `mcp-toolhub` and `mcp-toolhub-admin`. With `--output` only the
+ * former is made, unless `--toolhub` names a folder for the other two.
  *
  * The code is bundled in pieces first: a single-file bundle, or the sources beside `node_modules`,
  * start markedly slower. `--no-code-cache` is a matter of safety: with a cache file that anybody can
@@ -24,12 +26,16 @@ const STAMP = new Date(1_700_000_000_000);
 async function main(): Promise<void> {
   const { values } = parseArgs({
     args: Deno.args,
-    options: { output: { type: "string" }, empty: { type: "string" } },
+    options: {
+      output: { type: "string" },
+      empty: { type: "string" },
+      toolhub: { type: "string" },
+    },
   });
   const output = absolute(values.output ?? "dist/fluxgit-sidecar");
   const flags = permissionFlags(await readPermissionSet("strict"));
   const build = `${ROOT}/build`;
-  await bundle(build);
+  await bundle(build, ["main.ts", `${WORKER}.ts`]);
   await checkBundle(build);
   await compile(build, ["--include", "."], flags, output);
   say(`${output} (${megabytes((await Deno.stat(output)).size)})`);
@@ -42,13 +48,31 @@ async function main(): Promise<void> {
       await Deno.remove(folder, { recursive: true });
     }
   }
+  const toolhub = values.toolhub ?? (values.output === undefined ? "dist" : undefined);
+  if (toolhub !== undefined) await compileToolhub(absolute(toolhub));
 }
 
-/** Program and worker into `build/`, code that is loaded later in files of its own. */
-async function bundle(build: string): Promise<void> {
+/** The second program and its administrator's, each with its own permissions and nothing of the other. */
+async function compileToolhub(target: string): Promise<void> {
+  for (const [name, entry] of [["mcp-toolhub", "main"], ["mcp-toolhub-admin", "admin_main"]]) {
+    const folder = await Deno.makeTempDir({ prefix: "toolhub-build-" });
+    try {
+      await bundle(`${folder}/build`, [`toolhub/${entry}.ts`]);
+      const set = await readPermissionSet(entry === "main" ? "toolhub" : "toolhub-admin");
+      const output = `${target}/${name}`;
+      const include = ["--include", "."];
+      await compile(`${folder}/build`, include, permissionFlags(set), output, `${entry}.js`);
+      say(`${output} (${megabytes((await Deno.stat(output)).size)})`);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  }
+}
+
+/** A program (and its worker) into a folder, code that is loaded later in files of its own. */
+async function bundle(build: string, sources: readonly string[]): Promise<void> {
   await Deno.remove(build, { recursive: true }).catch(() => {});
-  const sources = ["main.ts", `${WORKER}.ts`];
-  const split = ["bundle", "-q", "--code-splitting", "--platform", "deno", "--outdir", "build"];
+  const split = ["bundle", "-q", "--code-splitting", "--platform", "deno", "--outdir", build];
   const out = await denoOutput([...split, ...sources]);
   if (out.code !== 0) throw new Error(`bundling failed: ${out.stderr.trim()}`);
   for (const path of await filesBelow(build)) await Deno.utime(path, STAMP, STAMP);
@@ -70,6 +94,7 @@ async function compile(
   include: readonly string[],
   permissions: readonly string[],
   output: string,
+  entry = "main.js",
 ): Promise<void> {
   await Deno.mkdir(output.slice(0, output.lastIndexOf("/")), { recursive: true });
   const out = await new Deno.Command(Deno.env.get("DENO_COMPILE_BIN") ?? Deno.execPath(), {
@@ -78,7 +103,7 @@ async function compile(
       ...["--unstable-worker-options", "--v8-flags=--max-semi-space-size=2"],
       ...permissions,
       ...include,
-      ...["--output", output, "main.js"],
+      ...["--output", output, entry],
     ],
     cwd: folder,
     stdin: "null",

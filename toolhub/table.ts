@@ -10,6 +10,7 @@ const MAX_REASON = 2_000;
 export function createHubTable(hub: Hub, complain: (line: string) => void): ToolTable {
   const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
   const lists = new Map<string, string>();
+  const loaded = new Map<string, ReturnType<typeof loadCode>>();
   return {
     listJson(era) {
       const form = listForm(era);
@@ -22,11 +23,9 @@ export function createHubTable(hub: Hub, complain: (line: string) => void): Tool
     async call(name, given, context) {
       const tool = byName.get(name);
       if (tool === undefined) return unknownTool(name);
-      const [check, { run }, { describeFailure }] = await Promise.all([
-        import("../registry/arguments.ts"),
-        tool.load(),
-        import("./errors.ts"),
-      ]);
+      let code = loaded.get(name);
+      if (code === undefined) loaded.set(name, code = loadCode(tool));
+      const { check, run, describeFailure } = await code;
       const args = given ?? {};
       const problem = check.findProblem(tool.input, args, "arguments");
       if (problem !== null) {
@@ -50,6 +49,16 @@ export function createHubTable(hub: Hub, complain: (line: string) => void): Tool
       }
     },
   };
+}
+
+/** What a call needs; nothing of it is loaded before the first one. */
+async function loadCode(tool: HubTool) {
+  const [check, { run }, { describeFailure }] = await Promise.all([
+    import("../registry/arguments.ts"),
+    tool.load(),
+    import("./errors.ts"),
+  ]);
+  return { check, run, describeFailure };
 }
 
 /** A failed call: text only, no structured content (`isError`). */
