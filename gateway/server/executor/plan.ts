@@ -17,6 +17,7 @@ import { commitAt, type Facts } from "./shared/facts.ts";
 import { wordsOf } from "./shared/run.ts";
 import {
   differences,
+  movedBy,
   namedRefs,
   readRefs,
   type RefValues,
@@ -98,7 +99,12 @@ export const operation: Operation<PlanAction> = {
         failure = result;
         break;
       }
-      expected = await readRefs(repo, [...expected.keys()]);
+      // Only what the step itself moves may stand elsewhere now.
+      const now = await readRefs(repo, [...expected.keys()]);
+      const moves = await movedBy(repo, step);
+      expected = new Map(
+        [...expected].map(([ref, oid]) => [ref, moves.has(ref) ? now.get(ref) ?? null : oid]),
+      );
     }
     if (failure === null) {
       return {

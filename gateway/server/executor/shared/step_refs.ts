@@ -25,6 +25,25 @@ export async function namedRefs(
 /** HEAD also counts by the branch that it is on. */
 const HEAD_ON = "HEAD on";
 
+/** Refs that a step moves by what it is: the branch merged into, or the one that HEAD is on. */
+export async function movedBy(repo: Repository, step: StepAction): Promise<ReadonlySet<string>> {
+  const { ref } = await readHead(repo);
+  const own = ["HEAD", "ORIG_HEAD", ...(ref === null ? [] : [ref])];
+  switch (step.operationType) {
+    case "rebase":
+    case "reset":
+      return new Set(own);
+    case "merge": {
+      const target = await baseRef(repo, step.targetRef);
+      if (target === null) return new Set();
+      return new Set(target === ref ? own : [target]);
+    }
+    default:
+      return new Set();
+  }
+}
+
+/** Where the refs stand now. */
 export async function readRefs(repo: Repository, names: readonly string[]): Promise<RefValues> {
   const values = new Map<string, string | null>();
   for (const name of names) {
