@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { BINARY, Host, serverCommand, serverEnv, until } from "../e2e/host.ts";
+import { answer, gatewayWith } from "../bridge/mock_gateway.ts";
 import { Sandbox } from "../fixtures/sandbox.ts";
 import { Actors } from "./actors.ts";
 import { folderState } from "./databases.ts";
@@ -217,6 +218,30 @@ Deno.test("calls that name no repository, refused ones and proposals that nobody
   assert.deepEqual(repos.map(({ repoPath, lastTool }: Payload) => [repoPath, lastTool]), [
     [at.box.home, "repo.status"],
   ]);
+});
+
+Deno.test("a refused proposal leaves no record, one that a gateway took does", async () => {
+  await using at = await stage();
+  let taken = false;
+  await using gateway = gatewayWith(() =>
+    taken ? answer(200, { status: "pending" }) : answer(403, { error: "policy_denied" })
+  );
+  const env = { ...at.env, FLUXGIT_MCP_HANDSHAKE_ADDR: gateway.address };
+  await using host = start(env);
+  await meet(host, "x");
+  const ask = async (tool: string) => {
+    const args = { repoPath: at.repo, targetRef: "HEAD", sourceRef: "main", reason: "to be kept" };
+    const { sourceRef: _none, ...reset } = args;
+    const result = await host.call(tool, tool.endsWith("merge") ? args : reset);
+    return JSON.parse(result.content[0].text).status;
+  };
+  assert.equal(await ask("operation.preview.reset"), "refused");
+  taken = true;
+  assert.equal(await ask("operation.preview.merge"), "pending");
+  const file = `${at.records}/${host.child.pid}.json`;
+  await until(() => exists(file), "the record");
+  const { repos } = JSON.parse(await Deno.readTextFile(file));
+  assert.deepEqual(repos.map(({ lastTool }: Payload) => lastTool), ["operation.preview.merge"]);
 });
 
 Deno.test("the switches: no record but still looking; no looking but still a record", async () => {
