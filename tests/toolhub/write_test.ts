@@ -202,3 +202,36 @@ Deno.test("the other tool does not use up an approval of another kind", async ()
   assert.equal(shell.approval_status, "APPROVED");
   assert.equal((await tools.call(DO_WRITE, { request_id: id })).executed, true);
 });
+
+Deno.test("a write that fails leaves the file, no temporary file, and a failure in the log", async () => {
+  await using lab = await Lab.create();
+  const target = lab.write("dir/a.txt", "old");
+  const fail = () => {
+    assert.equal([...Deno.readDirSync(`${lab.workspace}/dir`)].length, 2, "it is there before");
+    throw new Deno.errors.PermissionDenied(`no write access to ${target}`);
+  };
+  await using tools = await lab.hub({ hooks: { beforeRename: fail } });
+  const id = await tools.approved(WRITE, { path: "dir/a.txt", content: "new" });
+  const text = await tools.error(DO_WRITE, { request_id: id });
+  assert.match(text, /Permission denied/);
+  assert(!text.includes(lab.root));
+  assert.equal(Deno.readTextFileSync(target), "old");
+  assert.deepEqual([...Deno.readDirSync(`${lab.workspace}/dir`)].map(({ name }) => name), [
+    "a.txt",
+  ]);
+  const event = lab.audit().at(-1);
+  assert.deepEqual([event.action, event.error_type, event.executed], ["failure", "OSError", false]);
+});
+
+Deno.test("a file that decides what runs later is said to be one", async () => {
+  await using lab = await Lab.create();
+  await using tools = await lab.hub();
+  const reason = async (path: string) => {
+    const { request_id: id } = await tools.call(WRITE, { path, content: "", create_parents: true });
+    return lab.stored()[id].risk_reason;
+  };
+  for (const path of [".git/hooks/pre-commit", ".GIT/config", "a/.mcp.json", "CLAUDE.md"]) {
+    assert.match(await reason(path), /CAREFUL/, path);
+  }
+  assert.doesNotMatch(await reason("src/git.ts"), /CAREFUL/);
+});

@@ -2,6 +2,7 @@
 
 import { CodedError } from "../../common/errors.ts";
 import { GitError } from "../../git/errors.ts";
+import { gitProgram } from "../../git/program.ts";
 import { openRepository, type Repository } from "../../git/repository.ts";
 import { HubError } from "../errors.ts";
 import type { CallInfo, Hub } from "../hub.ts";
@@ -18,6 +19,7 @@ const MAX_STDERR = 500;
  * @throws {HubError} no repository, or one that reaches beyond the workspace
  */
 export async function openWorkspaceRepository(hub: Hub, call: CallInfo): Promise<Repository> {
+  refusePlantedGit(hub.workspace);
   const repo = await told(() => openRepository(hub.workspace, { signal: call.signal }));
   const top = repo.facts.topLevel;
   if (top === null) {
@@ -30,6 +32,22 @@ export async function openWorkspaceRepository(hub: Hub, call: CallInfo): Promise
     );
   }
   return repo;
+}
+
+/** A git that lies in the workspace could be anybody's, whatever PATH says. */
+function refusePlantedGit(workspace: string): void {
+  let path: string;
+  try {
+    path = gitProgram().path;
+  } catch {
+    return; // told by the first command, with the reason
+  }
+  if (
+    componentsBelow(real(path), workspace) === null && componentsBelow(path, workspace) === null
+  ) {
+    return;
+  }
+  throw new HubError("GitError", "The git in PATH lies in the workspace and is not run");
 }
 
 /** Runs something of git and turns its failures into sentences of ours. */

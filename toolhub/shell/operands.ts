@@ -30,7 +30,7 @@ export function hashOperands(
   for (const [index, arg] of args.entries()) {
     const path = operandFile(arg, cwd, workspace);
     if (path === null) continue;
-    const snapshot = fingerprint(path, left);
+    const snapshot = hashOne(path, index, left);
     left -= snapshot.size;
     found.push({ index, ...snapshot });
   }
@@ -73,6 +73,20 @@ export function verifyOperands(
     "ExecutableIdentityMismatch",
     "Refused: a file that the arguments name has its content changed, or appeared or went, since the request",
   );
+}
+
+function hashOne(path: string, index: number, left: number): Snapshot {
+  try {
+    return fingerprint(path, left);
+  } catch (error) {
+    const why = error instanceof HubError ? error.message : "it cannot be read";
+    throw new HubError(
+      "ExecutableIdentityMismatch",
+      `The file that argument ${index + 1} names cannot be bound to the request: ${
+        why.replace(/^Refused: /, "")
+      }`,
+    );
+  }
 }
 
 function operandFile(arg: string, cwd: string, workspace: string): string | null {

@@ -4,7 +4,7 @@ import { steadily } from "../workspace/chain.ts";
 import { sha256 } from "../workspace/hash.ts";
 import { inspectTarget, requireHash, targetBytes } from "../workspace/mutate.ts";
 import { MAX_PATCH_CHARS, parsePatch } from "../workspace/patch.ts";
-import { submit } from "./file_request.ts";
+import { riskReason, submit } from "./file_request.ts";
 
 export interface PatchArgs {
   readonly path: string;
@@ -34,7 +34,7 @@ export const run: ToolRun<PatchArgs> = async (args, hub) => {
     tool: "filesystem.apply_patch",
     kind: "file_patch",
     path,
-    reason: "Changing a file of the workspace needs a person's approval.",
+    reason: riskReason("Changing", path),
     told: { path, patch_chars: chars, patch_sha256: sha256(patch), expected_hash },
     payload: { path, patch, expected_hash },
     check() {

@@ -6,6 +6,7 @@ import { newTraceId } from "../audit/event.ts";
 import { approvalTtlSeconds } from "../config.ts";
 import { describeFailure, HubError } from "../errors.ts";
 import type { Hub } from "../hub.ts";
+import { armsOthers } from "../workspace/arming.ts";
 
 const RISK = "MEDIUM";
 
@@ -21,6 +22,12 @@ export interface Submission {
   readonly payload: Record<string, unknown>;
   /** Throws when the request may not be made. */
   readonly check: () => void | Promise<void>;
+}
+
+/** The one sentence about a file request that the person is shown. */
+export function riskReason(doing: "Writing" | "Changing", path: string): string {
+  return `${doing} a file of the workspace needs a person's approval.` +
+    (armsOthers(path) ? " CAREFUL: this file decides what other programs run later." : "");
 }
 
 /** Stores a pending request and gives the members of the answer that tell about it. */

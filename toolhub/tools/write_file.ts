@@ -8,7 +8,7 @@ import {
   targetBytes,
 } from "../workspace/mutate.ts";
 import { steadily } from "../workspace/chain.ts";
-import { submit } from "./file_request.ts";
+import { riskReason, submit } from "./file_request.ts";
 
 export interface WriteArgs {
   readonly path: string;
@@ -35,7 +35,7 @@ export const run: ToolRun<WriteArgs> = async (args, hub) => {
     tool: "filesystem.write_file",
     kind: "file_write",
     path,
-    reason: "Writing a file of the workspace needs a person's approval.",
+    reason: riskReason("Writing", path),
     told: { path, content_chars: [...content].length, expected_hash, create_parents },
     payload: { path, content, expected_hash, create_parents },
     check() {
