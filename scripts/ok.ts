@@ -35,7 +35,15 @@ const CHECKS: readonly Check[] = [
   {
     name: "types",
     mend: "deno check FILE",
-    run: async () => await quiet(["check", "--unstable-worker-options", ...await sourceFiles()]),
+    async run() {
+      const files = await sourceFiles();
+      // Names such as `name` and `status` are globals of a browser: nothing else may see those types.
+      const ofPage = (file: string) => /^(?:gateway|tests)\/page\//.test(file);
+      const check = (some: readonly string[]) =>
+        quiet(["check", "--unstable-worker-options", ...some]);
+      const rest = await check(files.filter((file) => !ofPage(file)));
+      return await check(files.filter(ofPage)) && rest;
+    },
   },
   {
     name: "generated files",

@@ -121,12 +121,13 @@ export class Desk {
 
   #event(event: GatewayEvent): void {
     if (event.type === "proposal" || event.type === "hello") this.#gather();
-    if (
-      event.type === "restore" && this.#view === "history" &&
-      !this.main.contains(document.activeElement)
-    ) {
-      this.#show("history");
-    }
+    if (event.type === "restore" && this.#view === "history") this.#refreshHistory();
+  }
+
+  /** Not while somebody reads a preview or what came of it. */
+  #refreshHistory(): void {
+    const busy = this.main.querySelector(".preview-place:not(:empty), details[open]");
+    if (!busy && !this.main.contains(document.activeElement)) this.#show("history");
   }
 
   #state(state: Connection): void {

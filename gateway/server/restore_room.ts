@@ -66,7 +66,10 @@ export function restoreRoom(
         bodies,
         ...parts,
       });
-      if (answer && request.method === "POST") events.emit({ type: "restore" });
+      // A preview changes nothing that another window would have to show.
+      if (answer && ["apply", "undo", "redo"].includes(rest[0] ?? "")) {
+        events.emit({ type: "restore" });
+      }
       return answer;
     },
   };

@@ -20,6 +20,7 @@ async function assertHarmless(page: Page): Promise<void> {
     elements:
       document.querySelectorAll("main img, main script, main iframe, main a[href^=javascript]")
         .length,
+    // deno-lint-ignore no-control-regex
     raw: /[\u202a-\u202e\u2066-\u2069\u200b\u001b\u0007\u0008]|[\u{e0000}-\u{e007f}]/u.test(
       document.body.textContent! + document.title +
         [...document.querySelectorAll("*")].flatMap((one) =>

@@ -1,3 +1,6 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+import { DatabaseSync } from "node:sqlite";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type Gateway, startGateway } from "../../gateway/server/gateway.ts";
 import { readPolicyless } from "./settings.ts";
@@ -112,6 +115,7 @@ export class House implements AsyncDisposable {
   async window(
     browser: Browser,
     options: Parameters<Browser["newContext"]>[0] = {},
+    prepare: (page: Page) => Promise<void> = () => Promise.resolve(),
   ): Promise<{ page: Page; context: BrowserContext; faults: string[] }> {
     const context = await browser.newContext({
       viewport: { width: 1320, height: 860 },
@@ -119,10 +123,23 @@ export class House implements AsyncDisposable {
     });
     const page = await context.newPage();
     const faults = watch(page);
+    await prepare(page);
     this.gateway.auth.renewLink();
     await page.goto(this.gateway.approveUrl()!);
     await page.locator(".connection.live").waitFor();
     return { page, context, faults };
+  }
+
+  /** Leaves a proposal as a gateway does that is killed while it carries it out. */
+  async interrupt(previewId: string): Promise<void> {
+    const { port } = this;
+    await this.gateway.stop();
+    const journal = new DatabaseSync(`${this.gateway.runDir}/gateway/journal.sqlite`);
+    journal.prepare("UPDATE proposals SET status = 'executing' WHERE preview_id = ?").run(
+      previewId,
+    );
+    journal.close();
+    await this.start(port);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -39,7 +39,8 @@ Deno.test("everything can be done with the keyboard alone: sign in, read, approv
     if (await page.evaluate(() => document.activeElement?.textContent) === "Undo") break;
   }
   await keyboard.press("Enter");
-  await page.getByText("Done, and compared with the restore point: it is the same.").first()
+  await page.locator("main").getByText("Done, and compared with the restore point: it is the same.")
+    .first()
     .waitFor();
   assert.equal(await made.done(), false);
 });
