@@ -1,6 +1,7 @@
 import { shortHash } from "../common/short_hash.ts";
 import { decodeText } from "../common/bytes.ts";
 import { streamGit } from "./command.ts";
+import { GitError } from "./errors.ts";
 import { FieldRecords } from "./fields.ts";
 import { nulFormat } from "./log.ts";
 import { isReflogLine, parseReflogLine, type ReflogLine } from "./reflog.ts";
@@ -168,17 +169,32 @@ export async function readReflogThroughGit(
     ref,
     "--",
   ];
-  await streamGit(repo, args, { signal: repo.signal }, (chunk) =>
-    records.push(chunk, (fields) => {
-      const entry = throughGit(fields.map((field) => decodeText(field.bytes)), index++);
-      if (!found) {
-        found = entry.index >= after!.at && entry.cursor.hash === after!.hash;
-        return true;
-      }
-      kept.push(entry);
-      // One more tells the old id of the last one, and that there are more.
-      return kept.length <= limit;
-    }));
+  const read = streamGit(
+    repo,
+    args,
+    { signal: repo.signal },
+    (chunk) =>
+      records.push(chunk, (fields) => {
+        const entry = throughGit(fields.map((field) => decodeText(field.bytes)), index++);
+        if (!found) {
+          found = entry.index >= after!.at && entry.cursor.hash === after!.hash;
+          return true;
+        }
+        kept.push(entry);
+        // One more tells the old id of the last one, and that there are more.
+        return kept.length <= limit;
+      }),
+  );
+  try {
+    await read;
+  } catch (error) {
+    if (!(error instanceof GitError) || error.kind !== "failed") throw error;
+    // Git walks the movements only of a ref that is there: the branch of HEAD may have no commit yet.
+    if (await repo.optionalText(["rev-parse", "--verify", "--quiet", ref]) !== null) throw error;
+    const kept = await repo.run(["reflog", "exists", ref], { okCodes: [0, 1] });
+    if (kept.code === 1) return { entries: [], more: false, total: 0, found };
+    throw new Error("git shows no movements of a ref that is unborn");
+  }
   const more = kept.length > limit;
   const first = !more && kept.length > 0 ? await oldestId(repo, ref, index) : null;
   const entries = kept.slice(0, limit).map((entry, i) => ({

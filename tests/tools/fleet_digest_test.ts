@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
+import { gitCapabilities } from "../../git/capabilities.ts";
 import { MOVE_LIMITS, readMoves, readMovesThroughGit } from "../../git/fleet_moves.ts";
 import { openRepository } from "../../git/repository.ts";
 import { call, data, type Payload, refusal } from "../fixtures/call.ts";
@@ -336,14 +337,11 @@ Deno.test("reading through git, as for reftable, tells the same movements as the
   );
 });
 
-const version = new TextDecoder().decode(
-  new Deno.Command("git", { args: ["version"] }).outputSync().stdout,
-);
-const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+const { reftable } = await gitCapabilities();
 
 Deno.test({
   name: "a reftable repository has its movements and its state told (needs git 2.45)",
-  ignore: major < 2 || (major === 2 && minor < 45),
+  ignore: !reftable,
   async fn() {
     await using box = await fresh();
     const repo = await box.repo("reftable", "--ref-format=reftable");

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { gitCapabilities } from "../../git/capabilities.ts";
 import { openRepository } from "../../git/repository.ts";
 import { readReflogFile, readReflogThroughGit } from "../../git/reflog_read.ts";
 import { data, refusal } from "../fixtures/call.ts";
@@ -340,4 +341,24 @@ Deno.test("resets to where HEAD already is are told as resets that rewrote nothi
     ["reset", false, false],
   ]);
   assert.equal(await hashTree(repo), before, "a read makes no movement of its own");
+});
+
+const { reftable } = await gitCapabilities();
+
+Deno.test({
+  name:
+    "with refs in tables an unborn branch has an empty reflog, and an orphaned HEAD an unreadable one",
+  ignore: !reftable,
+  async fn() {
+    await using box = await fresh();
+    const repo = await box.repo("tables", "--ref-format=reftable");
+    const empty = await data("repo.reflog", { repoPath: repo });
+    assert.deepEqual([empty.entries, empty.total, empty.warnings], [[], 0, undefined]);
+    await box.commit(repo, "one");
+    assert.equal((await data("repo.reflog", { repoPath: repo })).total, 1);
+    await box.git(repo, "checkout", "-q", "--orphan", "other");
+    const orphan = await data("repo.reflog", { repoPath: repo });
+    assert.deepEqual([orphan.entries, orphan.total], [[], null]);
+    assert.equal(orphan.warnings[0].code, "reflog_unreadable");
+  },
 });
