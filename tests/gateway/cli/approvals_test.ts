@@ -310,7 +310,7 @@ Deno.test("reject takes a reason, reconcile shows what is known and asks", async
   assert.equal(await wrong.approvals("reconcile", open, "--completed", "--code-stdin"), 1);
 });
 
-Deno.test("as processes with the narrow permissions: propose, list, show, approve, undo, byte for byte", async () => {
+Deno.test("as processes with the narrow permissions: an agent proposes, a person looks, approves, and it is done", async () => {
   const box = await Sandbox.create();
   await using _ = box;
   useSandbox(box);
