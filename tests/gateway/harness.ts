@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { openRepository, type Repository } from "../../git/repository.ts";
 import type { Card } from "../../gateway/server/cards.ts";
 import { type Gateway, startGateway } from "../../gateway/server/gateway.ts";
+import { loadOperation } from "../../gateway/server/operations.ts";
 import type { ProposalRecord } from "../../gateway/server/journal.ts";
 import { parsePolicy } from "../../gateway/server/policy.ts";
 import { Refusal } from "../../gateway/server/refusal.ts";
@@ -45,6 +46,8 @@ export interface Yes {
  */
 export class GatewayLab implements AsyncDisposable {
   readonly log: string[] = [];
+  /** Runs once, after the last look and right before the operation itself: the moment of a race. */
+  meanwhile: (() => Promise<unknown>) | null = null;
   #count = 0;
 
   private constructor(readonly box: Sandbox, readonly gateway: Gateway) {}
@@ -52,7 +55,7 @@ export class GatewayLab implements AsyncDisposable {
   static async create(options: LabOptions = {}): Promise<GatewayLab> {
     const box = await Sandbox.create();
     useSandbox(box);
-    const log: string[] = [];
+    const holder: { lab: GatewayLab | null } = { lab: null };
     const gateway = await startGateway({
       runDir: `${box.root}/run`,
       port: 0,
@@ -60,16 +63,28 @@ export class GatewayLab implements AsyncDisposable {
       policy: options.policy === undefined ? null : parsePolicy(options.policy),
       ledger: null,
       restore: restoreRoom,
-      log: (line) => void log.push(line),
+      log: (line) => void holder.lab?.log.push(line),
+      load: async (type) => {
+        const operation = await loadOperation(type);
+        return {
+          ...operation,
+          async execute(action, inspection, context) {
+            const { lab } = holder;
+            const race = lab?.meanwhile;
+            if (lab) lab.meanwhile = null;
+            await race?.();
+            return await operation.execute(action, inspection, context);
+          },
+        };
+      },
       ...(options.env ? { env: options.env } : {}),
       ...(options.now ? { now: options.now } : {}),
       ...(options.approvedDeadlineMs === undefined
         ? {}
         : { approvedDeadlineMs: options.approvedDeadlineMs }),
     });
-    const lab = new GatewayLab(box, gateway);
-    lab.log.push(...log);
-    return lab;
+    holder.lab = new GatewayLab(box, gateway);
+    return holder.lab;
   }
 
   get service(): Gateway["service"] {

@@ -23,9 +23,9 @@ import { commitWith } from "./shared/commit_message.ts";
 import { emptyEffect, parentsOf } from "./shared/effect.ts";
 import { headFacts, lockBlockers, shortRef } from "./shared/facts.ts";
 import { COMMIT_HOOKS, hookFacts, identityFacts, signingFacts } from "./shared/hooks.ts";
-import { approvedGit, failedWith, moveRefs } from "./shared/run.ts";
+import { approvedGit, failedWith, moveRefs, staleFailure } from "./shared/run.ts";
 import { stagedTree } from "./shared/staged_tree.ts";
-import { indexFacts, workTreeFacts } from "./shared/work_tree_facts.ts";
+import { indexFacts, sameDigests, workTreeFacts } from "./shared/work_tree_facts.ts";
 
 /** What goes into the commit: named paths as they are on disk, every change, or what is staged. */
 type Takes = "named" | "everything" | "staged";
@@ -117,6 +117,9 @@ export const operation: Operation<CommitAction> = {
     const { repo } = context;
     const { "head.oid": before, "hook.pre-commit": hook } = inspection.facts;
     const takes = takesOf(action);
+    if (!sameDigests(inspection.facts, await factsOf(repo, action, takes))) {
+      return staleFailure("what is to be committed changed");
+    }
     let shown: string | null = null;
     try {
       const pathspecs = takes === "named" ? await announce(action, context) : null;

@@ -21,9 +21,9 @@ import { CARD_LIMITS, diffEffect, type DiffPart, emptyEffect, NO_DIFF } from "./
 import { headFacts, workTreeBlockers } from "./shared/facts.ts";
 import { hookFacts } from "./shared/hooks.ts";
 import { ignoredBlockers, lookAtPlaces } from "./shared/in_the_way.ts";
-import { approvedGit, failedWith } from "./shared/run.ts";
+import { approvedGit, failedWith, staleFailure } from "./shared/run.ts";
 import { removeInside } from "./shared/safe_remove.ts";
-import { workTreeFacts } from "./shared/work_tree_facts.ts";
+import { sameDigests, workTreeFacts } from "./shared/work_tree_facts.ts";
 
 /**
  * discard: the named paths become what HEAD holds, in the index and on disk; files that HEAD does not
@@ -91,6 +91,10 @@ export const operation: Operation<DiscardAction> = {
 
   async execute(action, inspection, context): Promise<ExecutionResult> {
     const { repo } = context;
+    // The restore point holds what the card showed; what came later would be lost for good.
+    if (!sameDigests(inspection.facts, await workTreeFacts(repo, action.paths))) {
+      return staleFailure("the files changed");
+    }
     const { changed } = await changedBelow(repo, action.paths);
     const tracked = pathsOf(changed, "tracked"), untracked = pathsOf(changed, "untracked");
     try {

@@ -3,8 +3,8 @@ import { CARD_LIMITS, emptyEffect } from "./shared/effect.ts";
 import { headFacts, workTreeBlockers } from "./shared/facts.ts";
 import { hookFacts } from "./shared/hooks.ts";
 import { APPLY_FLAGS, lookAtPatch } from "./shared/patch_read.ts";
-import { approvedGit, failedWith } from "./shared/run.ts";
-import { workTreeFacts } from "./shared/work_tree_facts.ts";
+import { approvedGit, failedWith, staleFailure } from "./shared/run.ts";
+import { sameDigests, workTreeFacts } from "./shared/work_tree_facts.ts";
 
 /**
  * patch: applies a patch to the files, and to the index when the person's switch says so
@@ -51,6 +51,10 @@ export const operation: Operation<PatchAction> = {
 
   async execute(action, inspection, context): Promise<ExecutionResult> {
     const toIndex = context.overrides.applyToIndex ?? action.applyToIndex;
+    const paths = inspection.paths ?? [];
+    const same = async () =>
+      sameDigests(inspection.facts, await workTreeFacts(context.repo, paths));
+    if (!await same()) return staleFailure("the files changed");
     try {
       await approvedGit(
         context,
@@ -58,9 +62,13 @@ export const operation: Operation<PatchAction> = {
         { stdin: action.patchContent },
       );
     } catch (error) {
-      return failedWith(error, "the patch was not applied");
+      // Git applies a patch as a whole or not at all; only a full disk leaves a part of it.
+      return failedWith(
+        error,
+        "the patch was not applied",
+        await same() ? { leaveAsIs: true } : {},
+      );
     }
-    const paths = inspection.paths ?? [];
     const count = inspection.effect.filesTotal;
     return {
       status: "completed",

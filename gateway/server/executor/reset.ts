@@ -29,8 +29,8 @@ import {
 } from "./shared/facts.ts";
 import { hookFacts } from "./shared/hooks.ts";
 import { findInTheWay, ignoredBlockers } from "./shared/in_the_way.ts";
-import { approvedGit, failedWith, moveRefs } from "./shared/run.ts";
-import { indexFacts, workTreeFacts } from "./shared/work_tree_facts.ts";
+import { approvedGit, failedWith, moveRefs, staleFailure } from "./shared/run.ts";
+import { indexFacts, sameDigests, workTreeFacts } from "./shared/work_tree_facts.ts";
 
 /** reset: moves the checked-out branch, and with it index and files as the mode says (`operations.md` E5). */
 export const operation: Operation<ResetAction> = {
@@ -105,6 +105,10 @@ export const operation: Operation<ResetAction> = {
     const target = inspection.facts["target"]!;
     const before = inspection.facts["head.oid"]!;
     const ref = inspection.facts["head.ref"] ?? "HEAD";
+    const { repo } = context;
+    // The restore point holds what the card showed; what came later would be lost for good.
+    const now = action.mode === "hard" ? await workTreeFacts(repo) : await indexFacts(repo);
+    if (!sameDigests(inspection.facts, now)) return staleFailure("index or files changed");
     try {
       // `git reset` takes no old value: the ref moves first, refused by git if somebody moved it, and
       // index and files follow without moving anything.
@@ -128,11 +132,11 @@ export const operation: Operation<ResetAction> = {
     } catch (error) {
       return failedWith(error, "the reset was not carried out");
     }
-    const now = await readHead(context.repo);
+    const head = await readHead(repo);
     return {
       status: "completed",
       message: `${inspection.effect.summary}: now at ${target.slice(0, 12)}${
-        now.oid === target ? "" : "; something else has moved the branch since"
+        head.oid === target ? "" : "; something else has moved the branch since"
       }`,
       members: { newHeadSha: target, mode: action.mode },
     };

@@ -107,6 +107,16 @@ export async function moveRefs(
   });
 }
 
+/** A failure before anything was written, because something is not what the card showed. */
+export function staleFailure(what: string): ExecutionResult {
+  return {
+    status: "failed",
+    message: `stale: ${what} at the last moment; nothing was changed. Propose again.`,
+    members: { stale: true },
+    leaveAsIs: true,
+  };
+}
+
 /** A failure with git's words, bounded and without what looks like a secret. */
 export function failedWith(
   error: unknown,

@@ -39,6 +39,11 @@ export async function indexFacts(
   return { index: await indexDigest(repo, fitsArguments(paths) ? paths : []) };
 }
 
+/** True when digests read now are those of the card. */
+export function sameDigests(card: Readonly<Facts>, now: Facts): boolean {
+  return Object.entries(now).every(([name, value]) => card[name] === value);
+}
+
 /** SHA-256 of every entry with its flags, streamed. */
 async function indexDigest(repo: Repository, paths: readonly string[]): Promise<string> {
   const hash = createHash("sha256");
