@@ -23,7 +23,7 @@ export function cardBody(card: Card, tools: CardTools): HTMLElement {
     effect
       ? h(
         "div",
-        { class: "pair" },
+        { class: card.operationType === "plan" ? "details" : "pair" },
         effect.refs.length > 0 && card.operationType !== "branchDelete" ? refs(effect.refs) : null,
         details(card),
       )

@@ -69,7 +69,27 @@ function entriesOf(card: Card): Entry[] {
       real: false,
     });
   }
+  const onto = effect.details["ontoCommit"];
+  const rebased = card.operationType === "rebase" && typeof onto === "string" && !shown.has(onto)
+    ? onto
+    : null;
+  if (rebased !== null && ref?.after === "new") {
+    const subject = "the same changes, rewritten";
+    entries.push({
+      id: "new",
+      parents: [rebased],
+      fate: "made",
+      subject,
+      author: null,
+      real: false,
+    });
+  }
   entries.push(...effect.commits.map(entryOf));
+  if (rebased !== null) {
+    const subject = "what they are put onto";
+    entries.push({ id: rebased, parents: [], fate: "kept", subject, author: null, real: true });
+    shown.add(rebased);
+  }
   const anchors = new Map<string, string>();
   if (ref?.before && !shown.has(ref.before)) anchors.set(ref.before, "where it is now");
   if (ref?.after && ref.after !== "new" && !shown.has(ref.after)) {

@@ -1,32 +1,14 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 import { DatabaseSync } from "node:sqlite";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { type Gateway, startGateway } from "../../gateway/server/gateway.ts";
 import { readPolicyless } from "./settings.ts";
-import { browserPath } from "../../scripts/lib/browser.ts";
 import { Sandbox, useSandbox } from "../fixtures/sandbox.ts";
 
 /** A gateway with a repository, and a real browser to look at it. */
 
-/** Starts the browser. It reaches nothing but loopback: its own services are off. */
-export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
-  const executablePath = browserPath();
-  if (executablePath === null) throw new Error("no browser is installed: apt-get install chromium");
-  return await chromium.launch({
-    executablePath,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-      ...more,
-    ],
-  });
-}
+export { startBrowser } from "../../scripts/lib/browser.ts";
 
 /** A gateway of its own in a sandbox. */
 export class House implements AsyncDisposable {

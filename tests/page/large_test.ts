@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Browser } from "playwright-core";
+import { crowd, longFiles } from "../../scripts/lib/crowd.ts";
 import { House, startBrowser } from "./house.ts";
-import { crowd, longDiff } from "./crowd.ts";
 
 let browser: Browser;
 Deno.test.beforeAll(async () => void (browser = await startBrowser()));
@@ -28,8 +28,12 @@ Deno.test("with 500 proposals in the list the page stays usable", async () => {
 
 Deno.test("a diff of 5 MB is shown in part, whole at a click, and only what is open is in the document", async () => {
   await using house = await House.open();
-  const { repo, members } = await longDiff(house);
-  const id = await house.propose("commit", repo, members);
+  const repo = await house.sandbox.repo("long");
+  await house.sandbox.commit(repo, "Long files", longFiles("old"));
+  await house.sandbox.write(repo, longFiles("new and longer"));
+  const diff = await house.sandbox.git(repo, "diff");
+  assert.ok(diff.length > 5_000_000, `${diff.length} characters`);
+  const id = await house.propose("commit", repo, { message: "Rewrite them", stageAll: true });
   const { page, context } = await house.window(browser);
   await page.locator(`a[data-id="${id}"]`).click();
   await page.getByText("The changes are longer than is shown here.").waitFor();

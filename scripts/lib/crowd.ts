@@ -1,5 +1,4 @@
 import type { Page } from "playwright-core";
-import type { House } from "./house.ts";
 
 /**
  * Adds proposals to what the gateway answers: more than its own ceiling admits, as many as a list may
@@ -34,18 +33,12 @@ export async function crowd(page: Page, many: number): Promise<void> {
   });
 }
 
-/** A commit whose diff has 5 MB: fifty files that are rewritten. */
-export async function longDiff(
-  house: House,
-): Promise<{ repo: string; members: Record<string, unknown> }> {
-  const repo = await house.sandbox.repo("long");
-  const text = (word: string) =>
-    Array.from({ length: 1_000 }, (_, i) => `${word} line ${i} with some more words in it`).join(
-      "\n",
-    ) + "\n";
-  const all = (word: string) =>
-    Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`part_${i}.txt`, text(word)]));
-  await house.sandbox.commit(repo, "Long files", all("old"));
-  await house.sandbox.write(repo, all("new and longer"));
-  return { repo, members: { message: "Rewrite them all", stageAll: true } };
+/** Fifty long files, all with one word on every line; two of these differ by 5 MB. */
+export function longFiles(word: string): Record<string, string> {
+  const lines = Array.from(
+    { length: 1_200 },
+    (_, i) => `${word} line ${i} with some more words in it`,
+  );
+  const text = lines.join("\n") + "\n";
+  return Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`part_${i}.txt`, text]));
 }
