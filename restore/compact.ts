@@ -36,7 +36,8 @@ export async function compactIfDue(
 ): Promise<boolean> {
   try {
     const { vanishedPacks, supported } = await holdObjects(hidden);
-    const due = readHoldState(hidden).dropped >= RESTORE_LIMITS.droppedPoints ||
+    const { dropped, packed } = readHoldState(hidden);
+    const due = packed || dropped >= RESTORE_LIMITS.droppedPoints ||
       estimateLoose(hidden) >= RESTORE_LIMITS.looseObjects ||
       (supported && vanishedPacks.length > 0);
     if (due) await compact(repo, hidden);
@@ -99,8 +100,8 @@ export async function compact(repo: Repository, hidden: HiddenRepository): Promi
   for (const file of list(`${hidden.path}/tmp`)) {
     Deno.removeSync(`${hidden.path}/tmp/${file}`, { recursive: true });
   }
-  writeHoldState(hidden, { folders: {}, dropped: 0 });
   await holdObjects(hidden);
+  writeHoldState(hidden, { folders: {}, dropped: 0, packed: false });
 }
 
 /** Everything that the points and kept tips lead to: snapshots, commits, and what indexes name. */

@@ -14,6 +14,8 @@ export interface HoldState {
   readonly folders: Readonly<Record<string, number>>;
   /** Points dropped since the space was last taken back. */
   readonly dropped: number;
+  /** True when a pack came since: then the repository may have packed objects that lie loose here. */
+  readonly packed: boolean;
 }
 
 /** What linking found. */
@@ -38,10 +40,18 @@ export function readHoldState(hidden: HiddenRepository): HoldState {
     const bytes = readPrivateFile(`${hidden.path}/state.json`, 256 * 1024);
     const value = bytes && parseJson(new TextDecoder().decode(bytes)) as Partial<HoldState> | null;
     if (value && typeof value.folders === "object" && typeof value.dropped === "number") {
-      return { folders: value.folders, dropped: value.dropped };
+      return { folders: value.folders, dropped: value.dropped, packed: value.packed === true };
     }
   } catch { /* looked at anew */ }
-  return { folders: {}, dropped: 0 };
+  return { folders: {}, dropped: 0, packed: false };
+}
+
+function hasState(hidden: HiddenRepository): boolean {
+  try {
+    return Deno.lstatSync(`${hidden.path}/state.json`).isFile;
+  } catch {
+    return false;
+  }
 }
 
 export function writeHoldState(hidden: HiddenRepository, state: HoldState): void {
@@ -54,6 +64,8 @@ export function writeHoldState(hidden: HiddenRepository, state: HoldState): void
  */
 export async function holdObjects(hidden: HiddenRepository): Promise<HoldResult> {
   const state = readHoldState(hidden);
+  const first = !hasState(hidden);
+  let packed = state.packed;
   const folders: Record<string, number> = {};
   let done: Readonly<Record<string, number>> = state.folders;
   let linked = 0, supported = true;
@@ -66,6 +78,7 @@ export async function holdObjects(hidden: HiddenRepository): Promise<HoldResult>
       // Children that run meanwhile need the loop too.
       if (result.linked > 0) await new Promise((resolve) => setTimeout(resolve, 0));
       linked += result.linked;
+      if (name === "pack" && result.linked > 0 && !first) packed = true;
       supported &&= result.supported;
       if (!supported) break;
     }
@@ -77,7 +90,9 @@ export async function holdObjects(hidden: HiddenRepository): Promise<HoldResult>
     for (const [name, time] of Object.entries(done)) {
       if (time < startedMs - SETTLED_MS) folders[name] = time;
     }
-    if (!same(folders, state.folders)) writeHoldState(hidden, { ...state, folders });
+    if (first || packed !== state.packed || !same(folders, state.folders)) {
+      writeHoldState(hidden, { ...state, folders, packed });
+    }
   }
   const own = packNames(hidden.objects);
   const theirs = packNames(hidden.mainObjects);

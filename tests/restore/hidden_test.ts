@@ -117,6 +117,11 @@ Deno.test("compaction drops what no point needs and keeps no second copy of the 
   const noise = crypto.getRandomValues(new Uint8Array(60_000));
   await box.commit(path, "Big", { "big": noise });
   const hiddenBytes = () => ownBytes(`${path}/.git/fluxgit/restore.git/objects`);
+  // Loose at first, then packed by a gc: the loose ones must not stay beside the pack.
+  await lab.point(path);
+  await box.git(path, "gc", "-q");
+  await lab.finish(path, await lab.point(path));
+  assert(await hiddenBytes() < 30_000, `${await hiddenBytes()} bytes`);
   for (let i = 0; i < 3; i++) {
     await box.write(path, { "note": `round ${i}\n` });
     await lab.point(path);
