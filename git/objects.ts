@@ -1,6 +1,5 @@
 import { decodeText } from "../common/bytes.ts";
 import { streamGit } from "./command.ts";
-import { GitError } from "./errors.ts";
 import type { Repository } from "./repository.ts";
 
 /** Reading objects in bulk with bounded memory, and knowing what a repository does not have. */
