@@ -1,9 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  mayReach,
-  parseGatewayAddress,
-  readGatewaySetting,
-} from "../../common/gateway_address.ts";
+import { mayReach, parseGatewayAddress, readGatewaySetting } from "../../common/gateway_address.ts";
 
 const ACCEPTED: Record<string, string> = {
   "127.0.0.1:59647": "127.0.0.1:59647",
