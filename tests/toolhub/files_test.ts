@@ -182,6 +182,44 @@ Deno.test("a link slipped in between check and open is never read through", asyn
   assert.match(await other.error(READ, { path: "dir/secret.txt" }), /escapes workspace/);
 });
 
+Deno.test("a file swapped for a link only while it is opened is not read", async () => {
+  await using lab = await Lab.create();
+  const path = lab.write("dir/a.txt", "inside");
+  let tries = 0, leaked = "";
+  await using tools = await lab.hub({
+    hooks: {
+      beforeOpen() {
+        if (tries++ > 0) return;
+        Deno.renameSync(path, `${lab.workspace}/dir/kept`);
+        Deno.symlinkSync(`${lab.outside}/secret.txt`, path);
+      },
+      afterOpen() {
+        if (leaked !== "") return;
+        leaked = Deno.readTextFileSync(path);
+        Deno.removeSync(path);
+        Deno.renameSync(`${lab.workspace}/dir/kept`, path);
+      },
+    },
+  });
+  assert.equal((await tools.call(READ, { path: "dir/a.txt" })).content, "inside");
+  // The control: what was opened at first was the secret.
+  assert.equal(leaked, "SECRET\n");
+  assert.equal(tries, 2);
+});
+
+Deno.test("a file swapped for a pipe does not hold up the program", async () => {
+  await using lab = await Lab.create();
+  const path = lab.write("a.txt", "inside");
+  let tries = 0;
+  const swap = () => {
+    if (tries++ > 0) return;
+    Deno.removeSync(path);
+    assert(new Deno.Command("mkfifo", { args: [path] }).outputSync().success);
+  };
+  await using tools = await lab.hub({ hooks: { beforeOpen: swap } });
+  assert.match(await tools.error(READ, { path: "a.txt" }), /Not a file/);
+});
+
 Deno.test("a folder swapped while it is listed gives no list of what lies outside", async () => {
   await using lab = await Lab.create();
   lab.write("dir/a", "");

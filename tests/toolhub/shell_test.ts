@@ -269,6 +269,7 @@ Deno.test("at the time limit everything that the program started is stopped, how
     "tree.sh",
     `echo begun; trap '' TERM
      sleep ${seconds} &
+     env -i sleep ${seconds} &
      setsid sleep ${seconds} &
      (setsid sh -c 'sleep ${seconds} & sleep ${seconds}' &)
      while :; do sleep ${seconds}; done`,

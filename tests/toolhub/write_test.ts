@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { replaceFile } from "../../toolhub/state/replace.ts";
 import { Lab } from "./lab.ts";
 
 const WRITE = "filesystem.write_file";
@@ -164,6 +165,41 @@ Deno.test("a link slipped in before the rename gets nothing written outside", as
   );
   assert.equal(Deno.readTextFileSync(`${lab.outside}/secret.txt`), "SECRET\n");
   assert.deepEqual([...Deno.readDirSync(lab.outside)].map(({ name }) => name), ["secret.txt"]);
+});
+
+Deno.test("a new file appears nowhere else even when its temporary file was brought there", async () => {
+  await using lab = await Lab.create();
+  Deno.mkdirSync(`${lab.workspace}/dir`);
+  let swaps = 0;
+  const swap = () => {
+    if (swaps++ > 0) return;
+    const aside = `${lab.workspace}/aside`;
+    Deno.renameSync(`${lab.workspace}/dir`, aside);
+    const [temporary] = [...Deno.readDirSync(aside)];
+    Deno.linkSync(`${aside}/${temporary!.name}`, `${lab.outside}/${temporary!.name}`);
+    Deno.symlinkSync(lab.outside, `${lab.workspace}/dir`);
+  };
+  await using tools = await lab.hub({ hooks: { beforeRename: swap } });
+  const id = await tools.approved(WRITE, { path: "dir/new.txt", content: "mine" });
+  assert.match(await tools.error(DO_WRITE, { request_id: id }), /Symlinks are not allowed/);
+  assert.throws(() => Deno.statSync(`${lab.outside}/new.txt`), Deno.errors.NotFound);
+});
+
+Deno.test("a new file never replaces one that appears in the last moment", async () => {
+  await using lab = await Lab.create();
+  const target = `${lab.workspace}/new.txt`;
+  assert.throws(() =>
+    replaceFile({
+      folder: lab.workspace,
+      target,
+      temporary: `${lab.workspace}/.tmp`,
+      bytes: new TextEncoder().encode("mine"),
+      mode: 0o600,
+      publish: "new",
+      check: () => Deno.writeTextFileSync(target, "somebody else's"),
+    }), Deno.errors.AlreadyExists);
+  assert.equal(Deno.readTextFileSync(target), "somebody else's");
+  assert.deepEqual(names(lab), ["new.txt"]);
 });
 
 Deno.test("a hard link to the outside loses its name here and keeps its content there", async () => {

@@ -29,6 +29,7 @@ const PAUSE_MS = 15;
 /** Hooks for tests: called at the moments in which another process could interfere. */
 export interface RaceHooks {
   readonly beforeOpen?: () => void;
+  readonly afterOpen?: () => void;
   readonly beforeRename?: () => void;
 }
 

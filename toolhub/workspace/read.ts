@@ -100,6 +100,7 @@ export function readBytes(
       : readable(error, path);
   }
   try {
+    options.afterOpen?.();
     const info = fs.fstatSync(fd);
     if (!info.isFile() || !sameFile(info, named)) throw new Moved();
     const bytes = readAll(fd, info.size, path);
