@@ -205,7 +205,9 @@ export async function readSnapshot(
     const names = ["refs", "modes", "index", "index-time", "stash"].filter((name) =>
       entries.has(name)
     );
-    const shared = [...entries.keys()].find((name) => name.startsWith("sharedindex."));
+    const shared = [...entries.keys()].find((name) =>
+      /^sharedindex\.(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(name)
+    );
     if (shared !== undefined) names.push(shared);
     const contents = await readBlobs(hidden, [
       ...names.map((name) => entries.get(name)!),

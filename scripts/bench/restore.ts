@@ -4,6 +4,7 @@
  * which 100 are changed or new.
  */
 
+import { readDenoVariable } from "../../git/environment.ts";
 import { useVariables } from "../../git/program.ts";
 import { openRepository } from "../../git/repository.ts";
 import {
@@ -34,6 +35,7 @@ export async function benchRestore(rounds = 15): Promise<BenchResult[]> {
   try {
     return await measure(folder, rounds);
   } finally {
+    useVariables(readDenoVariable);
     await Deno.remove(folder, { recursive: true });
   }
 }
