@@ -230,6 +230,13 @@ export class GatewayLab implements AsyncDisposable {
     return await repositoryState(this.box, repoPath);
   }
 
+  /** As {@link state}, with the index byte for byte and the rest of what a restore brings back. */
+  async exactState(repoPath: string): Promise<RepositoryState & { readonly indexFile: string }> {
+    const state = await repositoryState(this.box, repoPath);
+    const gitDir = (await this.box.git(repoPath, "rev-parse", "--absolute-git-dir")).trim();
+    return { ...state, indexFile: hash(`${gitDir}/index`) };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.gateway.stop();
     await this.box[Symbol.asyncDispose]();

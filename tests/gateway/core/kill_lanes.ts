@@ -111,6 +111,10 @@ export interface Known {
 /** One life of a gateway as its agent and its person see it. */
 export class Life {
   #session = "";
+  /** Resolves when the first approval is on its way. */
+  readonly approving = Promise.withResolvers<void>();
+  /** How long the last approval took, from its card to its end. Milliseconds. */
+  approvalMs = 0;
 
   constructor(readonly gateway: GatewayProcess) {}
 
@@ -170,6 +174,8 @@ export class Life {
     if (!card) return false;
     assert.equal(card.status, 200, JSON.stringify(card.body));
     assert.deepEqual(card.body.blockers, [], JSON.stringify(card.body.blockers));
+    this.approving.resolve();
+    const started = performance.now();
     const answer = await this.ask("POST", `/v1/human/proposals/${known.id}/approve`, {
       digest: card.body.digest,
       words: card.body.words,
@@ -178,6 +184,7 @@ export class Life {
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
     assert.equal(answer.body.status, "completed", JSON.stringify(answer.body));
     known.told = answer.body.status;
+    this.approvalMs = performance.now() - started;
     return true;
   }
 

@@ -8,8 +8,6 @@ import { until } from "./lab.ts";
 const KILLS = Number(Deno.env.get("FLUXGIT_TEST_KILLS") ?? 200);
 /** Runs beside each other, each with a run directory and repositories of its own. */
 const RUNS = 3;
-/** The latest moment after a start. Milliseconds. */
-const LATEST_MS = 420;
 
 /** Numbers from 0 to 1 that are the same in every run (mulberry32). */
 function chance(seed: number): () => number {
@@ -148,6 +146,16 @@ async function oneRun(seed: number, kills: number, met: Met): Promise<void> {
   const next = chance(seed);
   const lanes = [await commitLane(box, "commits"), await discardLane(box, "discards")];
   const run = new Run(box, lanes, met);
+  // How long things take here, so that the moments fall into all of them on any machine.
+  let [roundMs, approvalMs] = [0, 0];
+  {
+    await using gateway = await GatewayProcess.start(box);
+    const life = new Life(gateway);
+    await run.check(life);
+    const started = performance.now();
+    await run.work(life, 1);
+    [roundMs, approvalMs] = [performance.now() - started, life.approvalMs];
+  }
   for (let i = 0; i < kills; i++) {
     await using gateway = await GatewayProcess.start(box);
     const life = new Life(gateway);
@@ -155,7 +163,11 @@ async function oneRun(seed: number, kills: number, met: Met): Promise<void> {
     const working = run.work(life, 100);
     // A fault of the run itself is told below, not as an unhandled one.
     working.catch(() => {});
-    await new Promise((resolve) => setTimeout(resolve, next() * LATEST_MS));
+    // Every second moment lies within an approval, the others anywhere.
+    const within = i % 2 === 1;
+    if (within) await Promise.race([life.approving.promise, working]);
+    const latest = within ? approvalMs : roundMs * 1.2;
+    await new Promise((resolve) => setTimeout(resolve, next() * latest));
     gateway.kill("SIGKILL");
     await gateway.ended();
     await working;
