@@ -10,8 +10,9 @@ import type { RaceHooks } from "./workspace/chain.ts";
 export interface HubHooks extends RaceHooks {
   /** After an approval was consumed, before its action begins. */
   readonly afterConsume?: () => void | Promise<void>;
-  /** Between the last check of a program and its start. */
+  /** Before the last checks of a program, and between them. */
   readonly beforeVerify?: () => void;
+  readonly betweenChecks?: () => void;
 }
 
 export interface Hub extends HubFolders {

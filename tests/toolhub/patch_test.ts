@@ -132,3 +132,29 @@ Deno.test("submission checks the form of a patch, execution whether it fits", as
   assert.equal(done.changed, false);
   assert.equal(Deno.statSync(path).ino, before, "an unchanged file is not written");
 });
+
+Deno.test("what git's own diff says leads from one file to the other", async () => {
+  await using lab = await Lab.create();
+  // A small generator of its own: the same files in every run.
+  let seed = 7;
+  const below = (n: number) => (seed = (seed * 48_271) % 2_147_483_647) % n;
+  const text = (lines: string[]) =>
+    lines.join("\n") + (below(3) > 0 && lines.length > 0 ? "\n" : "");
+  for (let round = 0; round < 60; round++) {
+    const before = Array.from({ length: below(12) }, () => "abcde"[below(5)]!);
+    const after = before.flatMap((line) => {
+      const dice = below(6);
+      return dice === 0 ? [] : dice === 1 ? [line, "new"] : dice === 2 ? ["-- x"] : [line];
+    });
+    const [old, next] = [text(before), text(after)];
+    if (old === next) continue;
+    lab.write("old", old);
+    lab.write("new", next);
+    const out = await new Deno.Command("git", {
+      args: ["diff", "--no-index", `-U${below(4)}`, "old", "new"],
+      cwd: lab.workspace,
+    }).output();
+    const hunks = new TextDecoder().decode(out.stdout).split(/^(?=@@ )/m).slice(1).join("");
+    assert.equal(patched(old, hunks), next, JSON.stringify({ old, next, hunks }));
+  }
+});

@@ -133,10 +133,13 @@ Deno.test("the check of the program is the last step before its start", async ()
   await using lab = await Lab.create();
   const path = script(lab, "tool.sh", "echo good");
   const swap = () => Deno.writeTextFileSync(path, "#!/bin/sh\necho evil\n");
-  await using tools = await lab.hub({ hooks: { beforeVerify: swap } });
-  const refused = await runApproved(tools, { program: "./tool.sh" });
-  assert.equal(refused.executed, false);
-  assert.match(refused.message, /content changed/);
+  for (const hooks of [{ beforeVerify: swap }, { betweenChecks: swap }]) {
+    await using tools = await lab.hub({ hooks });
+    Deno.writeTextFileSync(path, "#!/bin/sh\necho good\n");
+    const refused = await runApproved(tools, { program: "./tool.sh" });
+    assert.equal(refused.executed, false);
+    assert.match(refused.message, /content changed/);
+  }
 });
 
 Deno.test("a script that an interpreter runs is bound like the program, also through a link", async () => {

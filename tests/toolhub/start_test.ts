@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { approvalTtlSeconds, defaultBase, namespaceId } from "../../toolhub/config.ts";
 import { bindingText } from "../../toolhub/state/binding.ts";
 import { openFolders } from "../../toolhub/state/open.ts";
+import { ROOT } from "../../scripts/lib/deno.ts";
 import { Lab } from "./lab.ts";
 
 const VERSION = (JSON.parse(
@@ -25,6 +26,16 @@ for (const name of ["mcp-toolhub", "mcp-toolhub-admin"] as const) {
     }
   });
 }
+
+Deno.test("the tasks start the programs and print nothing of their own", async () => {
+  for (const task of ["toolhub", "toolhub-admin"]) {
+    const out = await new Deno.Command(Deno.execPath(), {
+      args: ["task", "-q", "--cwd", ROOT, task, "--version"],
+    }).output();
+    assert.equal(new TextDecoder().decode(out.stdout), `${VERSION}\n`);
+    assert.equal(new TextDecoder().decode(out.stderr), "");
+  }
+});
 
 Deno.test("each bad setting stops both programs with one line, exit code 2 and an empty standard output", async () => {
   await using lab = await Lab.create();

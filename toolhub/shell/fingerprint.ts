@@ -59,9 +59,11 @@ export function readSnapshot(value: unknown, what = "executable"): Snapshot {
 /**
  * Checks that a file still is what its snapshot says.
  *
- * @throws {HubError} `ExecutableIdentityMismatch`
+ * @returns looks once more, quickly, whether the file was touched since: for the last moment before a
+ * start, when other files were hashed in between
+ * @throws {HubError} `ExecutableIdentityMismatch`, here and in what is returned
  */
-export function verifySnapshot(stored: Snapshot, what = "executable"): void {
+export function verifySnapshot(stored: Snapshot, what = "executable"): () => void {
   let real: string;
   try {
     real = Deno.realPathSync(stored.canonical_path);
@@ -69,8 +71,9 @@ export function verifySnapshot(stored: Snapshot, what = "executable"): void {
     throw mismatch(`the ${what} is not there any more`);
   }
   if (real !== stored.canonical_path) throw mismatch(`the path of the ${what} changed`);
-  let now: Snapshot;
+  let now: Snapshot, seen: Deno.FileInfo;
   try {
+    seen = Deno.statSync(real);
     now = fingerprint(real);
   } catch (error) {
     if (error instanceof HubError) throw error;
@@ -79,6 +82,15 @@ export function verifySnapshot(stored: Snapshot, what = "executable"): void {
   if (now.size !== stored.size || !sameText(now.sha256, stored.sha256)) {
     throw mismatch(`the ${what} content changed since the request`);
   }
+  return () => {
+    let last: Deno.FileInfo | null = null;
+    try {
+      if (Deno.realPathSync(real) === real) last = Deno.statSync(real);
+    } catch { /* gone: told below */ }
+    if (last === null || !same(last, seen) || last.ctime?.getTime() !== seen.ctime?.getTime()) {
+      throw mismatch(`the ${what} content changed in the last moment`);
+    }
+  };
 }
 
 function same(a: Deno.FileInfo, b: Deno.FileInfo): boolean {

@@ -93,8 +93,10 @@ async function carryOut(
   try {
     ready = prepare(hub, record);
     hub.hooks.beforeVerify?.();
+    const untouched = verifySnapshot(ready.snapshot);
+    hub.hooks.betweenChecks?.();
     verifyOperands(ready.operands, record.args, ready.cwd, hub.workspace);
-    verifySnapshot(ready.snapshot);
+    untouched();
   } catch (error) {
     const { type, message } = describeFailure(error);
     await tell("approval_rejected", false, false, { error: message, errorType: type });
