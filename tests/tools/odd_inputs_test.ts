@@ -192,3 +192,22 @@ Deno.test("a merge of 1,000 parents and a tree 5,000 levels deep are bounded or 
   );
   assert.equal((await data("repo.history", { repoPath: repo, ref: "deep" })).commits.length, 1);
 });
+
+Deno.test("distances that a shallow clone cuts short are marked as lower bounds, others are not", async () => {
+  await using box = await fresh();
+  const repo = await box.repo();
+  for (const n of ["1", "2", "3"]) await box.commit(repo, n);
+  for (const [name, depth] of [["shallow", ["--depth", "1"]], ["whole", []]] as const) {
+    const clone = `${box.root}/${name}`;
+    await box.git(box.root, "clone", "-q", ...depth, `file://${repo}`, clone);
+    await box.commit(clone, "mine");
+    const marked = depth.length > 0 ? true : undefined;
+    const answer = await status(clone);
+    assert.deepEqual([answer.ahead, answer.behind, answer.shallow], [1, 0, marked]);
+    assert.equal((await data("repo.branchStack", { repoPath: clone })).shallow, marked);
+    const { entries } = await data("fleet.radar", { repoPaths: [clone] });
+    assert.equal(entries[0].shallow, marked);
+    const brief = await data("repo.brief", { repoPath: clone });
+    assert.equal(brief.repository?.includes("shallow"), marked);
+  }
+});

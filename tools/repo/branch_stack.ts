@@ -2,6 +2,7 @@ import { type Branch, type BranchSurvey, surveyBranches } from "../../git/branch
 import { type Distance, distance, distances } from "../../git/distances.ts";
 import { shortRef } from "../../git/ref_names.ts";
 import type { Repository } from "../../git/repository.ts";
+import { readShallow } from "../../git/objects.ts";
 import { defineTool, READ_HINTS } from "../../registry/define.ts";
 import { openForTool, type Warning, warningsMember } from "../open.ts";
 import { count, nullableCount, nullableString, warnings } from "../shapes.ts";
@@ -33,6 +34,7 @@ export default defineTool({
   }),
   output: (z) =>
     z.object({
+      shallow: z.literal(true).optional(),
       current: z.object({
         ref: nullableString(z),
         label: z.string(),
@@ -96,6 +98,8 @@ export default defineTool({
     const ahead = toUpstream?.behind ?? null, behind = toUpstream?.ahead ?? null;
     return {
       data: {
+        // Distances are lower bounds then.
+        ...(readShallow(repo).shallow ? { shallow: true as const } : {}),
         current: {
           ref: headRef,
           label: headRef === null ? "HEAD" : shortRef(headRef),

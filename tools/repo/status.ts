@@ -1,5 +1,6 @@
 import { cuttableList, fitTokens } from "../../common/token_budget.ts";
 import { readHead } from "../../git/head.ts";
+import { readShallow } from "../../git/objects.ts";
 import { readOperation } from "../../git/in_progress.ts";
 import { readWorkTree } from "../../git/work_tree.ts";
 import type { Repository } from "../../git/repository.ts";
@@ -42,6 +43,7 @@ export default defineTool({
       unborn: z.boolean(),
       head: nullableString(z),
       ...divergence(z),
+      shallow: z.literal(true).optional(),
       clean: z.boolean().nullable(),
       changedFiles: z.int().min(0).nullable(),
       counts: z.object({
@@ -74,6 +76,8 @@ export default defineTool({
       upstreamGone: status.upstreamGone,
       ahead: status.ahead,
       behind: status.behind,
+      // Distances are lower bounds then.
+      ...(readShallow(repo).shallow ? { shallow: true as const } : {}),
       clean: status.counts.entries === 0,
       changedFiles: status.counts.entries,
       counts,
