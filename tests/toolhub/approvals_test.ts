@@ -81,6 +81,20 @@ for (const move of ["approve", "reject", "consume"] as const) {
   });
 }
 
+Deno.test("the clock is looked at under the lock: what expires while waiting is expired", async () => {
+  await using lab = await Lab.create();
+  const { approvals, time, ask } = await store(lab);
+  const { request_id: id } = await ask();
+  using file = Deno.openSync(`${lab.state}/approvals.json.lock`, { write: true });
+  await file.lock(true);
+  const waiting = approvals.approve(id);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  time.now += 300_000_000;
+  file.unlockSync();
+  const { done, record } = await waiting;
+  assert.deepEqual([done, record?.status], [false, "EXPIRED"]);
+});
+
 Deno.test("listing shows expiry without storing it, a single look-up stores it, ended requests stay", async () => {
   await using lab = await Lab.create();
   const { approvals, time, ask } = await store(lab);

@@ -105,6 +105,8 @@ Deno.test("an executable of the workspace is told by its relative path", async (
   const policy = lab.audit()[0].extra.command_policy;
   assert.equal(policy.approval_executable.workspace_path, "bin/tool");
   assert.equal(policy.executable.scope, "workspace");
+  await tools.call("shell.run", { program: `${lab.workspace}/bin/tool` });
+  assert.deepEqual(lab.audit().map((event) => event.arguments.program), ["./bin/tool", "bin/tool"]);
 });
 
 Deno.test("the newest events come oldest first, at most a hundred, damaged lines passed over", async () => {

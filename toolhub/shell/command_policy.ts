@@ -2,6 +2,7 @@
 
 import type { Hub } from "../hub.ts";
 import { componentsBelow } from "../platform.ts";
+import { isRooted } from "../workspace/path.ts";
 import { relative } from "../workspace/resolve.ts";
 import type { Snapshot } from "./fingerprint.ts";
 import { commandName, isExplicitPath, type Verdict } from "./policy.ts";
@@ -53,12 +54,12 @@ export function commandPolicy(
 
 /** A program as the log names it: relative inside the workspace, without its folder outside. */
 export function loggedProgram(hub: Pick<Hub, "workspace">, program: string): string {
-  if (!isExplicitPath(program)) return program;
+  if (!/^(?:[\\/]|[A-Za-z]:|~|\.\.)/.test(program)) return program;
   try {
     const place = placeOf(hub.workspace, Deno.realPathSync(program));
-    if (place.workspace_path !== undefined) return place.workspace_path;
-  } catch { /* it does not exist: told as a relative path only when it is one */ }
-  return /^(?:[\\/]|[A-Za-z]:|~|\.\.)/.test(program) ? commandName(program) : program;
+    if (isRooted(program) && place.workspace_path !== undefined) return place.workspace_path;
+  } catch { /* nothing is there: its name says enough */ }
+  return commandName(program);
 }
 
 function placeOf(
