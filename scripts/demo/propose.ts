@@ -66,7 +66,8 @@ async function propose(
   }
   const status = await waitFor(client, previewId);
   const result = status["data"] as { status: string; result?: { message?: string } };
-  print(`    operation.status: ${result.status}, ${result.result?.message ?? ""}\n`);
+  print(`    operation.status: ${result.status}`);
+  print(`    ${(result.result?.message ?? "").slice(0, 74)}\n`);
   if (result.status !== "completed") throw new Error(`the proposal ended as ${result.status}`);
 }
 

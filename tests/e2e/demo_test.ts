@@ -28,6 +28,14 @@ Deno.test({
     assert.match(stdout, /1 staged, 1 changed, 1 untracked; 1 stash/);
     assert.match(stdout, /merging main would conflict:\n +src\/price\.ts/);
     assert.match(stdout, /5 calls .* tokens\n13 git commands .* tokens/);
+    assert.match(stdout, /operation\.preview\.commit\n.*status pending/);
+    assert.match(stdout, /Merge docs\/readme into feature\/checkout/);
+    const tops = [...stdout.matchAll(/git log --oneline --graph -4\n +\* +([0-9a-f]+) /g)].map((
+      m,
+    ) => m[1]);
+    assert.equal(tops.length, 3, "after the commit, after the merge, after the undo");
+    assert.equal(tops[0], tops[2], "the undo brought back what was there before the merge");
+    assert.notEqual(tops[0], tops[1]);
     assert.equal(stderr, "");
   },
 });
