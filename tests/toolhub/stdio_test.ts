@@ -5,7 +5,6 @@ import { StdioClientTransport as Transport1 } from "@modelcontextprotocol/sdk/cl
 import { Client as Client2 } from "@modelcontextprotocol/client";
 import { StdioClientTransport as Transport2 } from "@modelcontextprotocol/client/stdio";
 import assert from "node:assert/strict";
-import { TOOLS } from "../../toolhub/catalog.ts";
 import { failureText, type Json, Lab, program } from "./lab.ts";
 
 const NAMES = [
@@ -149,14 +148,39 @@ Deno.test("bad arguments and unknown tools are errors of the request in every er
   assert.equal(bare.result.structuredContent.echo, "hello");
 });
 
-Deno.test("annotations, schemas and titles are the contract's", () => {
-  for (const { name, title, input } of TOOLS) {
-    assert.equal(title === null, name === "toolhub.ping");
-    assert.equal("additionalProperties" in input, false);
+Deno.test("hints, titles and schemas are the contract's, in the form of each era", async () => {
+  await using lab = await Lab.create();
+  await using server = await lab.server();
+  const list = async (version: string): Promise<Json[]> => {
+    await server.initialize(version);
+    return (await server.request("tools/list")).result.tools;
+  };
+  const asked = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
+  const read = { readOnlyHint: true, openWorldHint: false };
+  const harmless = { ...read, destructiveHint: false };
+  const hints = [
+    ...[undefined, read, read, asked, asked, asked, asked, asked, asked],
+    ...[harmless, harmless, harmless],
+  ];
+  const newest = await list("2025-11-25");
+  assert.deepEqual(newest.map((tool) => tool.annotations), hints);
+  for (const { name, title, inputSchema, outputSchema } of newest) {
+    assert.equal(title === undefined, name === "toolhub.ping");
+    assert.equal("additionalProperties" in inputSchema, false);
+    assert.equal(outputSchema.type, "object");
     if (name.endsWith("_approved")) {
-      assert.deepEqual(Object.keys(input["properties"] as object), ["request_id"]);
+      assert.deepEqual(Object.keys(inputSchema.properties), ["request_id"]);
     }
   }
+  const of = (name: string) => newest.find((tool) => tool.name === name).inputSchema.properties;
+  assert.deepEqual(of("git.status"), {});
+  assert.deepEqual(Object.keys(of("toolhub.audit_recent")), ["limit"]);
+  const older = await list("2025-03-26");
+  assert.deepEqual(older.map((tool) => tool.annotations), hints);
+  assert(older.every((tool) => !("title" in tool) && !("outputSchema" in tool)));
+  const oldest = await list("2024-11-05");
+  assert(oldest.every((tool) => !("annotations" in tool)));
+  for (const tools of [older, oldest]) assert.deepEqual(tools.map(({ name }) => name), NAMES);
 });
 
 Deno.test("two workspaces see neither each other's requests nor audit, and one state root serves one", async () => {
