@@ -50,11 +50,11 @@ export const operation: Operation<CommitAction> = {
     ]);
     const signing = signingFacts(repo);
     const named = new NamedPaths(action.paths ?? []);
-    const chosen = found.changed.filter(({ entry, kind }) =>
-      takes === "named"
-        ? named.covers(entry.path)
-        : takes === "everything" || (kind === "tracked" && entry.status[0] !== " ")
-    );
+    const chosen = found.changed.filter((one) => {
+      const { entry, kind } = one;
+      if (takes === "staged") return kind === "tracked" && entry.status[0] !== " ";
+      return isCommittable(one) && (takes === "everything" || named.covers(entry.path));
+    });
     const concludes = unfinished && unfinished.kind !== "bisect" ? unfinished.kind : null;
     const blockers = [
       ...lockBlockers(repo),
@@ -165,16 +165,26 @@ async function factsOf(repo: Repository, action: CommitAction, takes: Takes) {
 /** `--only` takes named paths alone, but knows no untracked ones: those are announced to the index first. */
 async function announce(action: CommitAction, context: OperationContext): Promise<string> {
   const { changed } = await changedBelow(context.repo, action.paths!);
-  const fresh = changed.filter(({ kind }) => kind === "untracked").map(({ entry }) => entry.path);
+  const pathspecs = (some: readonly ChangedPath[]) =>
+    literalPathspecs(
+      // Git compares every path with every one of these: folders as they were named say the same.
+      some.length > 1_000 ? action.paths! : some.map(({ entry }) => entry.path),
+    );
+  const fresh = changed.filter(({ kind }) => kind === "untracked");
   if (fresh.length > 0) {
     await approvedGit(context, [
       "add",
       "--intent-to-add",
       "--pathspec-from-file=-",
       "--pathspec-file-nul",
-    ], { stdin: literalPathspecs(fresh) });
+    ], { stdin: pathspecs(fresh) });
   }
-  return literalPathspecs(changed.map(({ entry }) => entry.path));
+  return pathspecs(changed.filter(isCommittable));
+}
+
+/** What only changed inside a submodule is committed there, not here. */
+function isCommittable({ entry }: ChangedPath): boolean {
+  return !entry.submodule || entry.submodule.newCommits || entry.status[0] !== " ";
 }
 
 /** Somebody moved HEAD between the last look and the commit: ours is taken off, theirs stays. */

@@ -273,6 +273,47 @@ Deno.test("a path behind a link is not committed through it", async () => {
   assert.match(await lab.box.git(path, "ls-tree", "HEAD", "out"), /^120000/);
 });
 
+Deno.test("what only changed inside a submodule is not for this commit; its new commits are", async () => {
+  await using lab = await GatewayLab.create();
+  const { box } = lab;
+  const { path } = await start(lab);
+  const inner = await box.repo("inner");
+  await box.commit(inner, "Inner", { "i.txt": "i\n" });
+  await box.git(path, "submodule", "add", "-q", inner, "sub");
+  await box.commit(path, "With submodule");
+  await box.write(`${path}/sub`, { "i.txt": "changed inside\n" });
+  assert.deepEqual(await lab.refused(path, "commit", { message: "m", stageAll: true }), [
+    "nothing_to_commit",
+  ]);
+  assert.deepEqual(await lab.refused(path, "commit", { message: "m", paths: ["sub"] }), [
+    "nothing_to_commit",
+  ]);
+  await box.commit(`${path}/sub`, "Ahead");
+  await box.write(`${path}/sub`, { "u.txt": "u\n" });
+  const card = await lab.show(path, "commit", { message: "Pointer", paths: ["sub"] });
+  assert.match(card.effect!.diff!, /\+Subproject commit/);
+  assert.equal((await lab.approve(card)).status, "completed");
+  assert.deepEqual(await filesOf(lab, path), ["M sub"]);
+  assert.equal(await Deno.readTextFile(`${path}/sub/u.txt`), "u\n");
+});
+
+Deno.test("thousands of files below a named folder are committed, and nothing beside it", async () => {
+  await using lab = await GatewayLab.create();
+  const { path } = await start(lab);
+  const files: Record<string, string> = { "beside.txt": "x\n", "many[1]/x": "literal\n" };
+  for (let i = 0; i < 1_500; i++) files[`many/${i}.txt`] = `${i}\n`;
+  await lab.box.write(path, files);
+  const record = await lab.run(path, "commit", { message: "Many", paths: ["many/", "dir"] })
+    .catch((error) => error);
+  // A folder without a change is named as idle, not passed over.
+  assert(record instanceof Refusal && record.code === "nothing_to_commit");
+  const card = await lab.show(path, "commit", { message: "Many", paths: ["many/"] });
+  assert.equal(card.effect!.filesTotal, 1_500);
+  assert.equal((await lab.approve(card)).status, "completed");
+  assert.equal((await filesOf(lab, path)).length, 1_500);
+  assert.equal(await lab.box.git(path, "status", "--porcelain"), "?? beside.txt\n?? many[1]/\n");
+});
+
 Deno.test("an edit beside the named paths leaves the card good, one in them does not", async () => {
   await using lab = await GatewayLab.create();
   const { path } = await start(lab);

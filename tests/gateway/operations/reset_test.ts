@@ -196,6 +196,26 @@ Deno.test("a reset works on a detached HEAD, in a linked work tree and with long
   assert.deepEqual(await lab.state(linked), linkedBefore);
 });
 
+Deno.test("in a partial clone the card names files without fetching them, and the approved reset may fetch", async () => {
+  await using lab = await GatewayLab.create();
+  const { box } = lab;
+  const { path: source, oids } = await threeCommits(lab);
+  await box.git(source, "config", "uploadpack.allowFilter", "true");
+  await box.git(source, "config", "uploadpack.allowAnySHA1InWant", "true");
+  const path = `${box.root}/partial`;
+  await box.git(box.root, "clone", "-q", "--filter=blob:none", `file://${source}`, path);
+  const objects = async () =>
+    (await box.git(path, "count-objects", "-v")).match(/in-pack: \d+/)![0];
+  const before = await objects();
+  const card = await lab.show(path, "reset", { targetRef: oids[0]!, mode: "hard" });
+  assert.deepEqual(card.blockers, []);
+  assert.deepEqual(card.effect!.files.map(({ path }) => path).sort(), ["a.txt", "new.txt"]);
+  assert.equal(await objects(), before);
+  const record = await lab.approve(card);
+  assert.equal(record.status, "completed", JSON.stringify(record.result));
+  assert.equal(await Deno.readTextFile(`${path}/a.txt`), "one\n");
+});
+
 Deno.test("a hard reset leaves what is checked out in submodules alone, whatever the settings say", async () => {
   await using lab = await GatewayLab.create();
   const { box } = lab;

@@ -108,7 +108,8 @@ export function ancestry(path: string): string[] {
 
 /** NUL-separated literal pathspecs for `--pathspec-from-file=- --pathspec-file-nul` of approved commands. */
 export function literalPathspecs(paths: readonly string[]): string {
-  return paths.map((path) => `:(top,literal)${path}\0`).join("");
+  return paths.map((path) => path === "." ? ":/\0" : `:(top,literal)${path.replace(/\/+$/, "")}\0`)
+    .join("");
 }
 
 /** A path whose name is not UTF-8, which a proposal's list of strings cannot name; null when there is none. */

@@ -1,8 +1,14 @@
 import { decodeText, NulRecords } from "../../../../common/bytes.ts";
 import { runGit, streamGit } from "../../../../git/command.ts";
 import { diffArguments, type DiffRequest, forDiff } from "../../../../git/diff.ts";
-import { type DiffFile, SummaryParser } from "../../../../git/diff_records.ts";
-import { GitError } from "../../../../git/errors.ts";
+import {
+  type DiffFile,
+  type DiffSummary,
+  type FileWindow,
+  SummaryParser,
+} from "../../../../git/diff_records.ts";
+import { readDiffSummary } from "../../../../git/diff_summary.ts";
+import { GitError, lacksObjects } from "../../../../git/errors.ts";
 import type { Repository } from "../../../../git/repository.ts";
 import type { CommitEffect, Effect, FileEffect } from "../../types.ts";
 
@@ -40,33 +46,44 @@ export async function diffEffect(
   request: DiffRequest,
   { env = {}, diffBytes = CARD_LIMITS.diffBytes }: DiffOptions = {},
 ): Promise<DiffPart> {
-  const parser = new SummaryParser({ skip: 0, limit: CARD_LIMITS.files });
-  const records = new NulRecords();
-  const options = {
+  const window = { skip: 0, limit: CARD_LIMITS.files };
+  const summary = Object.keys(env).length === 0
+    ? await readDiffSummary(repo, request, window)
+    : await listWith(repo, request, window, env);
+  const files = { files: summary.files.map(fileEffect), filesTotal: summary.totals.files ?? 0 };
+  const args = diffArguments(request, ["--patch", "--unified=3"]);
+  const text = await runGit(forDiff(repo), args, {
     signal: repo.signal,
     env,
     ...(request.stdin ? { stdin: request.stdin } : {}),
-  };
-  const args = diffArguments(request, ["--raw", "--numstat", "-z", "--no-abbrev"]);
-  const listed = await streamGit(
-    forDiff(repo),
-    args,
-    { ...options, okCodes: "any" },
-    (chunk) => records.push(chunk, parser.record),
-  );
-  if (listed.code !== 0) throw new GitError("failed", args, listed.stderr, listed.code);
-  const text = await runGit(forDiff(repo), diffArguments(request, ["--patch", "--unified=3"]), {
-    ...options,
     maxBytes: diffBytes,
     overflow: "cut",
+    okCodes: "any",
   });
-  const summary = parser.finish();
-  return {
-    files: summary.files.map(fileEffect),
-    filesTotal: summary.totals.files ?? summary.files.length,
-    diff: decodeText(text.stdout),
-    diffTruncated: text.cut,
-  };
+  if (text.cut || text.code === 0) {
+    return { ...files, diff: decodeText(text.stdout), diffTruncated: text.cut };
+  }
+  // A partial clone has names without contents; nothing is fetched for a look.
+  if (lacksObjects(text.stderr)) return { ...files, diff: null, diffTruncated: true };
+  throw new GitError("failed", args, text.stderr, text.code);
+}
+
+/** As `readDiffSummary`, for objects that git sees only with these variables. */
+async function listWith(
+  repo: Repository,
+  request: DiffRequest,
+  window: FileWindow,
+  env: Readonly<Record<string, string>>,
+): Promise<DiffSummary> {
+  const parser = new SummaryParser(window);
+  const records = new NulRecords();
+  await streamGit(
+    forDiff(repo),
+    diffArguments(request, ["--raw", "--numstat", "-z", "--no-abbrev"]),
+    { signal: repo.signal, env },
+    (chunk) => records.push(chunk, parser.record),
+  );
+  return parser.finish();
 }
 
 export function fileEffect(file: DiffFile): FileEffect {
