@@ -27,6 +27,7 @@ import { indexFacts } from "./shared/work_tree_facts.ts";
 
 const HOOKS = [
   "pre-rebase",
+  "prepare-commit-msg",
   "post-rewrite",
   "post-checkout",
   "post-commit",

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { Sandbox } from "../../fixtures/sandbox.ts";
 import { GatewayProcess } from "../cli/world.ts";
 import { commitLane, discardLane, type Known, type Lane, Life } from "./kill_lanes.ts";
-import { until } from "./lab.ts";
 
 /** Moments at which the gateway is killed, over all runs together. */
 const KILLS = Number(Deno.env.get("FLUXGIT_TEST_KILLS") ?? 200);
@@ -131,13 +130,16 @@ class Run {
 
   /** Children of the killed gateway may still be at work; a person would see the same a moment later. */
   async #orphansEnd(): Promise<void> {
-    await until(async () => {
+    for (let i = 0; i < 200; i++) {
       const out = await new Deno.Command("ps", { args: ["-eo", "args="] }).output();
       const all = new TextDecoder().decode(out.stdout).split("\n");
-      return !all.some((line) =>
+      const atWork = all.some((line) =>
         /^\S*git\b/.test(line) && this.lanes.some((lane) => line.includes(lane.repo))
       );
-    }, "the children of the killed gateway end");
+      if (!atWork) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.fail("the children of the killed gateway do not end");
   }
 }
 

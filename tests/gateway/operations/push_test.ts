@@ -280,6 +280,32 @@ Deno.test("a pre-push hook runs and can refuse; its secrets do not reach the age
   assert.deepEqual(await lab.state(path), before);
 });
 
+Deno.test("a remote that asks for a password ends the push at once: nobody is asked", async () => {
+  await using lab = await GatewayLab.create();
+  const { path } = await withRemote(lab);
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () =>
+      new Response("who are you?", {
+        status: 401,
+        headers: { "www-authenticate": 'Basic realm="test"' },
+      }),
+  );
+  try {
+    await lab.box.git(
+      path,
+      "config",
+      "remote.origin.url",
+      `http://127.0.0.1:${server.addr.port}/x.git`,
+    );
+    const record = await lab.run(path, "push", { branch: "main" });
+    assert.equal(record.status, "failed");
+    assert.match(String(record.result!["message"]), /terminal prompts disabled|remote-http/);
+  } finally {
+    await server.shutdown();
+  }
+});
+
 Deno.test("ssh never asks at the gateway's terminal", async () => {
   await using lab = await GatewayLab.create();
   const { box } = lab;

@@ -168,6 +168,22 @@ for (const [type, members] of overwritten) {
   });
 }
 
+Deno.test("a link that appears right before a patch is not written through", async () => {
+  await using lab = await GatewayLab.create();
+  const { box } = lab;
+  const path = await start(lab);
+  const outside = `${box.root}/outside`;
+  await Deno.mkdir(outside);
+  const patchContent =
+    "diff --git a/later/x b/later/x\nnew file mode 100644\n--- /dev/null\n+++ b/later/x\n@@ -0,0 +1 @@\n+x\n";
+  const card = await lab.show(path, "patch", { patchContent });
+  lab.meanwhile = () => Deno.symlink(outside, `${path}/later`);
+  const record = await lab.approve(card);
+  assert.equal(record.status, "failed", JSON.stringify(record.result));
+  assert.match(String(record.result!["message"]), /beyond a symbolic link/);
+  assert.deepEqual([...Deno.readDirSync(outside)], []);
+});
+
 Deno.test("an index lock that appears at the last moment is a clear refusal", async () => {
   await using lab = await GatewayLab.create();
   const path = await start(lab);

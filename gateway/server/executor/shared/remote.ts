@@ -8,10 +8,11 @@ import type { Facts } from "./facts.ts";
 export function pushUrls(repo: Repository, remote: string): string[] {
   const push = valuesOf(repo, `remote.${remote}.pushurl`);
   if (push.length > 0) return push.map((url) => rewritten(repo, url, "insteadof"));
-  return valuesOf(repo, `remote.${remote}.url`).map((url) => {
-    const pushed = rewritten(repo, url, "pushinsteadof");
-    return pushed === url ? rewritten(repo, url, "insteadof") : pushed;
-  });
+  const urls = valuesOf(repo, `remote.${remote}.url`);
+  // Once one URL is rewritten for pushing, git pushes only to those that are.
+  const pushed = urls.map((url) => rewritten(repo, url, "pushinsteadof"))
+    .filter((url, i) => url !== urls[i]);
+  return pushed.length > 0 ? pushed : urls.map((url) => rewritten(repo, url, "insteadof"));
 }
 
 /** `url.<base>.insteadOf`: the longest beginning that matches is replaced. */
