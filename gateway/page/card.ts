@@ -123,7 +123,11 @@ function notes(list: readonly Note[], kind: "blocker" | "warning", title: string
 }
 
 /** A table of refs before and after. */
-export function refs(list: readonly RefEffect[], total = list.length): HTMLElement {
+export function refs(
+  list: readonly RefEffect[],
+  total = list.length,
+  [before, after]: readonly [string, string] = ["Now", "Then"],
+): HTMLElement {
   return section(
     list.length === 1 ? "Where the ref goes" : `Where ${total.toLocaleString("en")} refs go`,
     { class: "refs" },
@@ -133,7 +137,7 @@ export function refs(list: readonly RefEffect[], total = list.length): HTMLEleme
       h(
         "thead",
         {},
-        h("tr", {}, ["Ref", "Now", "Then"].map((title) => h("th", { scope: "col" }, title))),
+        h("tr", {}, ["Ref", before, after].map((title) => h("th", { scope: "col" }, title))),
       ),
       h(
         "tbody",
@@ -143,10 +147,10 @@ export function refs(list: readonly RefEffect[], total = list.length): HTMLEleme
             "tr",
             {},
             h("th", { scope: "row" }, ident(refName(ref.ref), { title: ref.ref })),
-            h("td", { "data-title": "Now" }, oid(ref.before, "does not exist")),
+            h("td", { "data-title": before }, oid(ref.before, "does not exist")),
             h(
               "td",
-              { "data-title": "Then" },
+              { "data-title": after },
               ref.after === null ? h("span", { class: "gone" }, "deleted") : oid(ref.after),
             ),
           )

@@ -87,7 +87,9 @@ function hiddenMark(char: string): HTMLElement {
  */
 export function ident(text: string, attributes: Attributes = {}): HTMLElement {
   const element = h("span", { ...attributes, class: `ident ${attributes["class"] ?? ""}`.trim() });
-  for (const part of text.split(/([^\x20-\x7e]+)/u)) {
+  const [, lead, middle, trail] = /^( *)(.*?)( *)$/su.exec(text)!;
+  for (const space of lead!) element.append(hiddenMark(space));
+  for (const part of middle!.split(/([^\x20-\x7e]+)/u)) {
     if (part === "") continue;
     if (/^[\x20-\x7e]/.test(part)) {
       element.append(part);
@@ -97,6 +99,7 @@ export function ident(text: string, attributes: Attributes = {}): HTMLElement {
     appendText(odd, part, false);
     element.append(odd);
   }
+  for (const space of trail!) element.append(hiddenMark(space));
   return element;
 }
 

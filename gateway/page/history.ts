@@ -1,9 +1,9 @@
 import { ask, messageOf } from "./api.ts";
 import { facts } from "./card_details.ts";
-import { button, type Child, fill, h, icon, ident, oid, prose } from "./dom.ts";
+import { button, type Child, fill, h, icon, ident, longList, oid, prose } from "./dom.ts";
 import { pathName, refs } from "./card.ts";
 import { type RestoreAction, restorePreview } from "./restore_view.ts";
-import type { Proposal, RestoreHistory, RestorePoint } from "./shapes.ts";
+import type { BranchTip, Proposal, RestoreHistory, RestorePoint } from "./shapes.ts";
 import { ago, refName } from "./text.ts";
 import { NOT_COVERED, operationName, statusName } from "./words.ts";
 
@@ -133,6 +133,7 @@ function drawRepository(
         { class: "timeline" },
         entries.slice(0, 300).map((entry) => entryView(entry, open)),
       ),
+    branchTips(history.list?.branchTips ?? [], open),
     entries.length > 300
       ? h("p", { class: "muted" }, `${entries.length - 300} older entries are not listed.`)
       : null,
@@ -182,11 +183,45 @@ function entryView(entry: Entry, open: (action: RestoreAction) => void): HTMLEle
       {},
       h("summary", {}, "Details and the way back"),
       pointFacts(point),
-      point.refs.length > 0 ? refs(point.refs, point.refsTotal) : null,
+      point.refs.length > 0 ? refs(point.refs, point.refsTotal, ["Before", "After"]) : null,
       button("Preview going back to before this", "restore", {
         class: "small",
         onclick: () => open({ kind: "apply", id: point.id }),
       }),
+    ),
+  );
+}
+
+/** Branches that were deleted and can come back; the newest first. */
+function branchTips(
+  tips: readonly BranchTip[],
+  open: (action: RestoreAction) => void,
+): HTMLElement | null {
+  if (tips.length === 0) return null;
+  return h(
+    "section",
+    { class: "branch-tips" },
+    h("h3", {}, `Deleted branches that can come back (${tips.length})`),
+    longList(
+      tips.toReversed(),
+      10,
+      (tip) =>
+        h(
+          "li",
+          {},
+          ident(refName(tip.ref)),
+          " ",
+          oid(tip.oid),
+          " ",
+          h("span", { class: "muted" }, ago(Date.now() - tip.deletedAtMs)),
+          " ",
+          button("Preview bringing it back", "restore", {
+            class: "small",
+            onclick: () => open({ kind: "apply", id: tip.id }),
+          }),
+        ),
+      {},
+      "branches",
     ),
   );
 }

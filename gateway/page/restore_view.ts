@@ -163,7 +163,7 @@ function draw(
           : []),
       ]),
       preview.refs.length > 0 ? refs(preview.refs, preview.refsTotal) : null,
-      preview.nothingToDo ? null : changes(repoPath, preview),
+      touchesFiles(preview) ? changes(repoPath, preview) : null,
       h(
         "div",
         { class: "buttons" },
@@ -174,6 +174,10 @@ function draw(
     ),
   );
   title.focus();
+}
+
+function touchesFiles({ files }: RestorePreview): boolean {
+  return files.created.count + files.overwritten.count + files.removed.count > 0;
 }
 
 /** The diff of a preview, fetched beside it; of another state of the repository it is not shown. */

@@ -182,11 +182,22 @@ export interface RestorePoint {
   readonly direction: "apply" | "undo" | "redo" | null;
 }
 
+/** Tip of a deleted branch. */
+export interface BranchTip {
+  readonly id: string;
+  readonly ref: string;
+  readonly oid: string;
+  readonly deletedAtMs: number;
+}
+
 export interface RestoreHistory {
   readonly repoPath: string;
   readonly kind: "ok" | "none" | "corrupt";
   readonly reason?: string;
-  readonly list?: { readonly points: readonly RestorePoint[] };
+  readonly list?: {
+    readonly points: readonly RestorePoint[];
+    readonly branchTips?: readonly BranchTip[];
+  };
 }
 
 export interface RestorePreview {

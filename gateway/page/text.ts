@@ -13,6 +13,9 @@ export interface Piece {
 /** Characters that are not plainly visible. The quick way out for nearly every text. */
 const SUSPICIOUS = /[^\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff]/;
 
+/** Marks on one letter that are shown; more of them would cover the lines around. */
+const MAX_MARKS = 3;
+
 /**
  * Splits a text into plain pieces and hidden characters.
  *
@@ -21,9 +24,14 @@ const SUSPICIOUS = /[^\x20-\x7e\u00a1-\u00ac\u00ae-\u02ff]/;
 export function pieces(text: string, lines = false): readonly Piece[] {
   if (!SUSPICIOUS.test(text)) return text === "" ? [] : [{ text }];
   const out: Piece[] = [];
-  let plain = "";
+  let plain = "", before = "", marks = 0;
   for (const char of text) {
-    if (isPlain(char) || (lines && (char === "\n" || char === "\t"))) {
+    const isMark = /^\p{M}$/u.test(char);
+    marks = isMark ? marks + 1 : 0;
+    const shown = (isPlain(char) || (lines && (char === "\n" || char === "\t"))) &&
+      (!isMark || (before !== "" && marks <= MAX_MARKS && !composes(before, char)));
+    before = char;
+    if (shown) {
       plain += char;
       continue;
     }
@@ -59,20 +67,22 @@ export function meaning(char: string): string {
   if (code === 0x200e || code === 0x200f || code === 0x061c) return "hidden direction mark";
   if (code >= 0xe0000 && code <= 0xe007f) return "hidden tag character";
   if (code === 0x2028 || code === 0x2029) return "line separator";
+  if (char === " ") return "space at an end";
   if (/^\p{Z}$/u.test(char)) return "unusual space";
+  if (/^\p{M}$/u.test(char)) return "a mark on the letter before";
   return "shows nothing by itself";
+}
+
+/** The two have a form in one: shown as they are, nobody could tell which of both it is. */
+function composes(before: string, mark: string): boolean {
+  return (before + mark).normalize("NFC") !== before + mark;
 }
 
 /** Letters, marks, digits, punctuation, symbols and the plain space; the terminal has the same rule. */
 function isPlain(char: string): boolean {
   if (char === " ") return true;
-  const code = char.codePointAt(0)!;
-  // Fillers and variation selectors count as letters or marks but show nothing.
-  if (
-    code === 0x115f || code === 0x1160 || code === 0x3164 || code === 0xffa0 || code === 0x2800 ||
-    code === 0x034f || code === 0x17b4 || code === 0x17b5 ||
-    (code >= 0xfe00 && code <= 0xfe0f) || (code >= 0xe0000 && code <= 0xe0fff)
-  ) return false;
+  // Shown as nothing although they count as letters, marks or symbols.
+  if (/^[\p{Default_Ignorable_Code_Point}\u2800\u{1d159}\u21e5]$/u.test(char)) return false;
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(char);
 }
 

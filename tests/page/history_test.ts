@@ -59,6 +59,25 @@ Deno.test("an undo whose preview is out of date is not carried out: it is shown 
   await context.close();
 });
 
+Deno.test("a deleted branch comes back from the history", async () => {
+  await using house = await House.open();
+  const made = await scene(house, "branchDelete");
+  const id = await house.propose("branchDelete", made.repo, made.members);
+  const { page, context } = await house.window(browser);
+  await page.locator(`a[data-id="${id}"]`).click();
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.locator("#outcome-title").waitFor();
+  await page.getByRole("link", { name: "History" }).click();
+  const tip = page.locator(".branch-tips li", { hasText: "done-1" });
+  await tip.getByRole("button", { name: "Preview bringing it back" }).click();
+  await page.locator(".restore-preview", { hasText: "done-1" }).waitFor();
+  await page.getByRole("button", { name: "Go back" }).click();
+  await page.locator("main").getByText("Done, and compared").waitFor();
+  const branches = await house.sandbox.git(made.repo, "branch", "--format=%(refname:short)");
+  assert.ok(branches.includes("done-1") && !branches.includes("done-2"));
+  await context.close();
+});
+
 Deno.test("an interrupted execution is shown as such and ends by a person's word", async () => {
   await using house = await House.open();
   const made = await scene(house, "commit");

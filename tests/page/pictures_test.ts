@@ -104,6 +104,10 @@ Deno.test("a moving picture: proposed, approved, done, undone", async () => {
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await page.locator("main").getByText("Done, and compared").waitFor();
   await frame(2_400);
+  await page.getByRole("button", { name: "Show the history" }).click();
+  await page.locator(".timeline .entry").nth(1).waitFor();
+  await page.locator("summary").first().click();
+  await keep("history", await shoot(page));
   assert.equal(await made.done(), false, "it was really undone");
   await keep("propose-approve-undo", movingPicture(frames));
   await context.close();
