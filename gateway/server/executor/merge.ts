@@ -117,7 +117,7 @@ export const operation: Operation<MergeAction> = {
         commits: merged.commits,
         commitsTotal: merged.total,
         details: {
-          kind,
+          kind: kind === "squash" ? "one new commit" : kind,
           mergeBase,
           changesFiles: here,
           ...(message === null ? {} : { message, author: facts["author"] ?? null }),

@@ -63,11 +63,13 @@ Deno.test("a squash makes one commit with one parent and lists what is in it", a
   await using lab = await GatewayLab.create();
   const { path, main } = await apart(lab);
   const before = await lab.state(path);
-  const record = await lab.run(path, "merge", {
+  const card = await lab.show(path, "merge", {
     sourceRef: "feature",
     targetRef: "main",
     strategy: "squash",
   });
+  assert.equal(card.effect!.details["kind"], "one new commit");
+  const record = await lab.approve(card);
   assert.equal(record.status, "completed", JSON.stringify(record.result));
   assert.deepEqual(await parents(lab, path, "main"), [main]);
   assert.equal(
