@@ -62,7 +62,7 @@ Deno.test("waiting for a lock file that was taken away ends when a new one is th
   await using place = await Place.create();
   const lock = `${place.ledger}.lock`;
   await using holder = await LockHolder.start(lock);
-  const ledger = place.open({}, { lockWaitMs: 20 });
+  const ledger = place.open({}, { lockWaitMs: 500 });
   assert.equal((await ledger.append(entry(1))).written, false);
   Deno.removeSync(lock);
   assert.equal((await ledger.append(entry(2))).written, true, "the old lock is still held");
