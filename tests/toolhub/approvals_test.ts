@@ -132,6 +132,7 @@ Deno.test("a damaged store is an error for every step, and its bytes stay", asyn
     good.replace('"cwd": "."', '"cwd": 7'),
     good.replace('"cwd": "."', '"cwd": ".", "more": 1'),
     good.replace('"decided_at": null', '"decided_at": "soon"'),
+    good.replace('"status": "PENDING"', '"status": "PENDING", "\\u0073tatus": "APPROVED"'),
   ];
   for (const text of damaged) {
     Deno.writeTextFileSync(path, text);

@@ -187,6 +187,27 @@ Deno.test("a working directory swapped for a link is refused", async () => {
   }
 });
 
+Deno.test("a working directory swapped while the files are checked is refused", async () => {
+  await using lab = await Lab.create();
+  const dir = `${lab.workspace}/dir`;
+  const swap = () => {
+    Deno.removeSync(dir);
+    Deno.symlinkSync(lab.outside, dir);
+  };
+  for (const hooks of [{ beforeVerify: swap }, { betweenChecks: swap }]) {
+    Deno.mkdirSync(dir);
+    await using tools = await lab.hub({ hooks });
+    const refused = await runApproved(tools, { program: "pwd", cwd: "dir" });
+    assert.deepEqual([refused.executed, refused.stdout], [false, ""]);
+    assert.match(refused.message, /escapes workspace/);
+    Deno.removeSync(dir);
+  }
+  Deno.mkdirSync(dir);
+  await using tools = await lab.hub();
+  const control = await runApproved(tools, { program: "pwd", cwd: "dir" });
+  assert.equal(control.stdout, `${dir}\n`);
+});
+
 Deno.test("a stored request that was tampered with is refused", async () => {
   await using lab = await Lab.create();
   await using tools = await lab.hub();

@@ -115,6 +115,60 @@ Deno.test("parents are made only at execution, and only when asked for", async (
   assert.equal(Deno.readTextFileSync(`${lab.workspace}/a/b/c.txt`), "1");
 });
 
+Deno.test("a write that fails leaves none of the folders that were made for it", async () => {
+  await using lab = await Lab.create();
+  const args = { path: "a/b/c.txt", content: "1", create_parents: true };
+  let seen = false;
+  const fail = () => {
+    seen = Deno.statSync(`${lab.workspace}/a/b`).isDirectory;
+    throw new Deno.errors.PermissionDenied("no");
+  };
+  await using failing = await lab.hub({ hooks: { beforeRename: fail } });
+  const id = await failing.approved(WRITE, args);
+  assert.match(await failing.error(DO_WRITE, { request_id: id }), /Nothing was changed/);
+  assert(seen, "the folders were there before the failure");
+  assert.deepEqual(names(lab), []);
+
+  await using tools = await lab.hub();
+  lab.write("a/b/c.txt", "0");
+  const hash = await sha256("0");
+  const gone = await tools.approved(WRITE, { ...args, expected_hash: hash });
+  Deno.removeSync(`${lab.workspace}/a`, { recursive: true });
+  assert.match(await tools.error(DO_WRITE, { request_id: gone }), /Conflict/);
+  assert.deepEqual(names(lab), []);
+});
+
+Deno.test("a folder of ours that somebody else uses by then stays", async () => {
+  await using lab = await Lab.create();
+  const fail = () => {
+    Deno.writeTextFileSync(`${lab.workspace}/a/theirs.txt`, "x");
+    throw new Deno.errors.PermissionDenied("no");
+  };
+  await using tools = await lab.hub({ hooks: { beforeRename: fail } });
+  const id = await tools.approved(WRITE, { path: "a/b/c.txt", content: "1", create_parents: true });
+  await tools.error(DO_WRITE, { request_id: id });
+  assert.deepEqual([...Deno.readDirSync(`${lab.workspace}/a`)].map(({ name }) => name), [
+    "theirs.txt",
+  ]);
+});
+
+Deno.test("a file that was replaced counts as replaced, also in a folder that cannot be synced", async () => {
+  await using lab = await Lab.create();
+  const target = lab.write("a.txt", "old");
+  const job = {
+    folder: `${lab.workspace}/not-there`,
+    target,
+    temporary: `${lab.workspace}/.tmp`,
+    bytes: new TextEncoder().encode("new"),
+    mode: 0o600,
+    publish: "over",
+  } as const;
+  if (Deno.build.os !== "windows") assert.throws(() => replaceFile(job));
+  replaceFile({ ...job, durable: "tried" });
+  assert.equal(Deno.readTextFileSync(target), "new");
+  assert.deepEqual(names(lab), ["a.txt"]);
+});
+
 Deno.test("what changed between request and execution is a conflict, and the request is used up", async () => {
   await using lab = await Lab.create();
   await using tools = await lab.hub();

@@ -106,7 +106,7 @@ async function show(hub: Hub, id: string): Promise<number> {
       "stdout",
       `  ${"outcome:".padEnd(14)}${
         last === undefined
-          ? "none among the recent audit events; if it did not finish, the server was stopped in between"
+          ? "none among the recent audit events; it may be at work, or the server was stopped in between"
           : `${last["action"]}, success=${last["success"]}, ${last["timestamp"]}`
       }\n`,
     );

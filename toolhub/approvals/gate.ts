@@ -56,7 +56,7 @@ function outcome(hub: Hub, record: ApprovalRecord): string {
     one["error_type"] !== "ApprovalStateError"
   );
   if (event === undefined) {
-    return "No outcome is among the recent audit events: if nobody saw it finish, the server may have been stopped in between, so look at the workspace before asking again";
+    return "No outcome is among the recent audit events: it may still be at work; if nobody sees it finish, the server may have been stopped in between, so look at the workspace before asking again";
   }
   return `Its outcome in the audit log: ${event["action"]}, ${
     event["success"] === true ? "success" : "no success"

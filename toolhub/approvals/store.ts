@@ -3,6 +3,8 @@
  * check, write whole. Readers need no lock. A damaged store is an error; it is never overwritten.
  */
 
+import { parseStrictJsonBytes } from "../../audit/strict_json.ts";
+import { JsonError } from "../../common/json.ts";
 import { PrivateFileError, readPrivateFile } from "../../common/private_file.ts";
 import { isoTime, type MicroClock, parseTime } from "../clock.ts";
 import { HubError, shown } from "../errors.ts";
@@ -180,9 +182,9 @@ export class ApprovalStore {
     if (bytes === null) return new Map();
     let value: { version?: unknown; requests?: unknown };
     try {
-      value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    } catch {
-      throw damaged("not JSON");
+      value = parseStrictJsonBytes(bytes) as typeof value;
+    } catch (error) {
+      throw damaged(`not sound JSON (${error instanceof JsonError ? error.message : "unknown"})`);
     }
     const { version, requests } = value ?? {};
     if (version !== 1 && version !== 2) throw damaged("of an unknown version");

@@ -3,6 +3,7 @@
  * checked on every one.
  */
 
+import { parseStrictJsonBytes } from "../../audit/strict_json.ts";
 import { syncFolder } from "../../common/private_file.ts";
 import { escapeText, StartError } from "../errors.ts";
 import { join, WINDOWS } from "../platform.ts";
@@ -82,7 +83,7 @@ async function readText(path: string): Promise<unknown> {
     try {
       const bytes = Deno.readFileSync(path);
       if (!WINDOWS && ((info?.mode ?? 0) & 0o777) !== 0o600) Deno.chmodSync(path, 0o600);
-      return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+      return parseStrictJsonBytes(bytes);
     } catch (error) {
       const denied = error instanceof Deno.errors.PermissionDenied;
       if (denied || performance.now() > end) {

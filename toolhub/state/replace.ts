@@ -15,11 +15,19 @@ export interface Replacement {
   readonly mode: number;
   /** `new`: never replaces anything that is there (throws `AlreadyExists`). */
   readonly publish: "new" | "over";
+  /**
+   * Whether a folder that cannot be synced is a failure (`needed`, the rule). With `tried` the file
+   * counts as replaced, which it is: a folder without read permission, for one, cannot be synced.
+   */
+  readonly durable?: "needed" | "tried";
   /** Looked at last before the file gets its name; what it throws stops the write. */
   readonly check?: (temporary: Deno.FileInfo) => void;
 }
 
-/** Writes a file. Any failure removes the temporary file and leaves the target as it was. */
+/**
+ * Writes a file. A failure removes the temporary file and leaves the target as it was; only where the
+ * folder could not be synced (`durable`) has it been replaced already.
+ */
 export function replaceFile(job: Replacement): void {
   const { temporary, target, bytes } = job;
   let made = false;
@@ -46,7 +54,11 @@ export function replaceFile(job: Replacement): void {
   } finally {
     if (made) remove(temporary);
   }
-  syncFolder(job.folder);
+  try {
+    syncFolder(job.folder);
+  } catch (error) {
+    if (job.durable !== "tried") throw error;
+  }
 }
 
 function remove(path: string): void {

@@ -96,6 +96,8 @@ async function carryOut(
     const untouched = verifySnapshot(ready.snapshot);
     hub.hooks.betweenChecks?.();
     verifyOperands(ready.operands, record.args, ready.cwd, hub.workspace);
+    // Hashing large files takes long enough for somebody to put a link in the folder's place.
+    requireDirectory(hub, record);
     untouched();
   } catch (error) {
     const { type, message } = describeFailure(error);
@@ -159,17 +161,25 @@ async function carryOut(
 /** @throws {HubError} workspace, working directory or a snapshot is not as stored */
 function prepare(hub: Hub, record: ApprovalRecord): Prepared {
   requireWorkspace(record, hub.workspace);
-  const place = workingDirectory(hub.workspace, record.cwd);
-  if (place.shown !== record.cwd) {
-    throw new HubError(
-      "WorkspaceBoundaryViolation",
-      "Refused: the working directory leads to another folder of the workspace than approved",
-    );
-  }
+  const cwd = requireDirectory(hub, record);
   return {
-    cwd: place.full,
+    cwd,
     env: readEnvironment(record.payload["execution_environment"], record.request_id),
     snapshot: readSnapshot(record.payload["executable_snapshot"]),
     operands: readOperands(record.payload["operand_snapshots"] ?? [], readSnapshot),
   };
+}
+
+/**
+ * The canonical working directory, which must be the one that was approved.
+ *
+ * @throws {HubError} it leads elsewhere or is gone
+ */
+function requireDirectory(hub: Hub, record: ApprovalRecord): string {
+  const place = workingDirectory(hub.workspace, record.cwd);
+  if (place.shown === record.cwd) return place.full;
+  throw new HubError(
+    "WorkspaceBoundaryViolation",
+    "Refused: the working directory leads to another folder of the workspace than approved",
+  );
 }

@@ -127,11 +127,29 @@ export interface Changed {
  *
  * @throws {HubError}
  */
-export function changeFile(root: string, change: Change, hooks: RaceHooks = {}): Promise<Changed> {
-  return steadily(change.path, () => attempt(root, change, hooks));
+export async function changeFile(
+  root: string,
+  change: Change,
+  hooks: RaceHooks = {},
+): Promise<Changed> {
+  const made: MadeFolder[] = [];
+  try {
+    return await steadily(change.path, () => attempt(root, change, hooks, made));
+  } catch (error) {
+    // What failed leaves nothing behind, folders included.
+    for (const folder of made.reverse()) removeFolder(root, folder);
+    throw error;
+  }
 }
 
-function attempt(root: string, change: Change, hooks: RaceHooks): Changed {
+/** A folder that was made for this change. */
+interface MadeFolder {
+  readonly parts: readonly string[];
+  readonly dev: number;
+  readonly ino: number | null;
+}
+
+function attempt(root: string, change: Change, hooks: RaceHooks, made: MadeFolder[]): Changed {
   const { path } = change;
   let target = inspectTarget(root, path);
   requireParent(target, path, change.createParents);
@@ -139,7 +157,8 @@ function attempt(root: string, change: Change, hooks: RaceHooks): Changed {
     throw new HubError("FileNotFoundError", `File not found: ${shown(path)}`);
   }
   if (target.existing < target.parts.length - 1) {
-    makeParents(root, target);
+    requireHash(change.expectedHash, null, path);
+    makeParents(root, target, path, made);
     target = inspectTarget(root, path);
   }
   const folders = target.parts.slice(0, -1);
@@ -170,6 +189,7 @@ function attempt(root: string, change: Change, hooks: RaceHooks): Changed {
       bytes: next,
       mode: target.info === null ? 0o600 : (target.info.mode ?? 0o600) & 0o777,
       publish: target.info === null ? "new" : "over",
+      durable: "tried",
       check(made) {
         hooks.beforeRename?.();
         requireSame(full, target.info, path);
@@ -193,14 +213,29 @@ function attempt(root: string, change: Change, hooks: RaceHooks): Changed {
   };
 }
 
-function makeParents(root: string, target: Target): void {
+function makeParents(root: string, target: Target, path: string, made: MadeFolder[]): void {
   for (let count = target.existing + 1; count < target.parts.length; count++) {
+    const parts = target.parts.slice(0, count);
+    const full = join(root, ...parts);
     try {
-      Deno.mkdirSync(join(root, ...target.parts.slice(0, count)));
+      Deno.mkdirSync(full);
     } catch (error) {
-      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+      if (error instanceof Deno.errors.AlreadyExists) continue;
+      if (error instanceof Deno.errors.NotFound) throw new Moved();
+      throw readable(error, path);
     }
+    const info = lstat(full);
+    if (info?.isDirectory) made.push({ parts, dev: info.dev, ino: info.ino });
   }
+}
+
+/** Removes a folder of ours that is still empty and still where it was made. */
+function removeFolder(root: string, { parts, dev, ino }: MadeFolder): void {
+  const now = takeChain(root, parts)?.at(-1);
+  if (now === undefined || now.dev !== dev || now.ino !== ino) return;
+  try {
+    Deno.removeSync(join(root, ...parts));
+  } catch { /* somebody uses it by now */ }
 }
 
 function requireSame(full: string, then: Deno.FileInfo | null, path: string): void {
