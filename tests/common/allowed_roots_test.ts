@@ -8,7 +8,7 @@ import {
 } from "../../common/allowed_roots.ts";
 import { CodedError } from "../../common/errors.ts";
 
-/** Windows with two drives; `C:\work\link` leads to `D:\secret`, and `C:\PROGRA~1` is a short name. */
+/** Windows with two drives; `C:\code\link` leads to `D:\secret`, and `C:\PROGRA~1` is a short name. */
 const WINDOWS: PathPlatform = {
   windows: true,
   realPath(path) {
@@ -16,10 +16,10 @@ const WINDOWS: PathPlatform = {
       .replace(/^\\\\\?\\/, "");
     const known: Record<string, string> = {
       "c:": "C:\\",
-      "c:\\work": "C:\\work",
-      "c:\\work\\shop": "C:\\work\\shop",
-      "c:\\work2": "C:\\work2",
-      "c:\\work\\link": "D:\\secret",
+      "c:\\code": "C:\\code",
+      "c:\\code\\shop": "C:\\code\\shop",
+      "c:\\code2": "C:\\code2",
+      "c:\\code\\link": "D:\\secret",
       "c:\\progra~1": "C:\\Program Files",
       "c:\\program files": "C:\\Program Files",
       "d:\\secret": "D:\\secret",
@@ -31,7 +31,7 @@ const WINDOWS: PathPlatform = {
   },
 };
 
-/** Unix where `/work/link` leads to `/secret`. */
+/** Unix where `/code/link` leads to `/secret`. */
 const UNIX: PathPlatform = {
   windows: false,
   realPath(path) {
@@ -40,8 +40,8 @@ const UNIX: PathPlatform = {
       if (part === "..") parts.pop();
       else if (part !== "" && part !== ".") parts.push(part);
     }
-    const plain = ("/" + parts.join("/")).replace(/^\/work\/link(?=\/|$)/, "/secret");
-    if (!["/", "/work", "/work/shop", "/work2", "/secret"].includes(plain)) {
+    const plain = ("/" + parts.join("/")).replace(/^\/code\/link(?=\/|$)/, "/secret");
+    if (!["/", "/code", "/code/shop", "/code2", "/secret"].includes(plain)) {
       throw new Deno.errors.NotFound(path);
     }
     return plain;
@@ -71,23 +71,23 @@ Deno.test("a Windows root is the same in both cases and both slashes", async () 
 });
 
 Deno.test("Windows drive paths and UNC paths are absolute; relative, home, drive-relative and Unix paths are not", async () => {
-  for (const path of ["C:\\work\\shop", "C:/work/shop", "c:/work\\shop"]) {
-    assert.equal(await outcome(path, undefined, WINDOWS), "C:\\work\\shop", path);
+  for (const path of ["C:\\code\\shop", "C:/code/shop", "c:/code\\shop"]) {
+    assert.equal(await outcome(path, undefined, WINDOWS), "C:\\code\\shop", path);
   }
   assert.equal(
     await outcome("\\\\host\\share\\repo", undefined, WINDOWS),
     "\\\\host\\share\\repo",
   );
   for (
-    const path of ["\\repo", "C:repo", "C:", "/c/work", "~", "~\\x", ".", "..\\x", "repo", "", " "]
+    const path of ["\\repo", "C:repo", "C:", "/c/code", "~", "~\\x", ".", "..\\x", "repo", "", " "]
   ) {
     assert.equal(await outcome(path, undefined, WINDOWS), -32602, JSON.stringify(path));
   }
 });
 
 Deno.test("Unix paths are absolute from the root only", async () => {
-  assert.equal(await outcome("/work/shop/", undefined, UNIX), "/work/shop");
-  for (const path of ["~", "~/x", ".", "../x", "work", "C:\\work", "C:/work", "", "  ", "/a\0b"]) {
+  assert.equal(await outcome("/code/shop/", undefined, UNIX), "/code/shop");
+  for (const path of ["~", "~/x", ".", "../x", "code", "C:\\code", "C:/code", "", "  ", "/a\0b"]) {
     assert.equal(await outcome(path, undefined, UNIX), -32602, JSON.stringify(path));
   }
   assert.equal(isAbsolutePath("\\\\host\\share", false), false);
@@ -96,10 +96,10 @@ Deno.test("Unix paths are absolute from the root only", async () => {
 Deno.test("nothing gets out of a root: not by dots, links, other spellings, short names or a longer name", async () => {
   const windows = [
     "D:\\secret",
-    "C:\\work\\..\\work2",
-    "C:\\work\\link",
-    "C:/work/link/",
-    "C:\\work2",
+    "C:\\code\\..\\code2",
+    "C:\\code\\link",
+    "C:/code/link/",
+    "C:\\code2",
     "\\\\?\\D:\\secret",
     "C:\\PROGRA~1",
     "D:\\secret.",
@@ -108,19 +108,19 @@ Deno.test("nothing gets out of a root: not by dots, links, other spellings, shor
     "C:\\",
   ];
   for (const path of windows) {
-    assert.equal(await outcome(path, "C:\\work", WINDOWS), -32011, path);
+    assert.equal(await outcome(path, "C:\\code", WINDOWS), -32011, path);
   }
-  for (const path of ["/secret", "/work/../secret", "/work/link", "/work2", "/", "/work/../none"]) {
-    assert.equal(await outcome(path, "/work", UNIX), -32011, path);
+  for (const path of ["/secret", "/code/../secret", "/code/link", "/code2", "/", "/code/../none"]) {
+    assert.equal(await outcome(path, "/code", UNIX), -32011, path);
   }
-  assert.equal(await outcome("C:\\work\\shop", "C:\\work", WINDOWS), "C:\\work\\shop");
-  assert.equal(await outcome("/work/./shop", "/work", UNIX), "/work/shop");
+  assert.equal(await outcome("C:\\code\\shop", "C:\\code", WINDOWS), "C:\\code\\shop");
+  assert.equal(await outcome("/code/./shop", "/code", UNIX), "/code/shop");
 });
 
 Deno.test("a missing path outside the roots gets the same refusal as an existing one", async () => {
   const ask = async (path: string) => {
     try {
-      await canonicalRepositoryPath(path, readAllowedRoots("/work", UNIX), "at", UNIX);
+      await canonicalRepositoryPath(path, readAllowedRoots("/code", UNIX), "at", UNIX);
     } catch (error) {
       assert(error instanceof CodedError);
       return [error.code, error.message, Object.keys(error.data ?? {})];
@@ -128,32 +128,32 @@ Deno.test("a missing path outside the roots gets the same refusal as an existing
     assert.fail();
   };
   assert.deepEqual(await ask("/secret"), await ask("/not-there"));
-  assert.equal(await outcome("/work/not-there", "/work", UNIX), -32602);
+  assert.equal(await outcome("/code/not-there", "/code", UNIX), -32602);
 });
 
 Deno.test("a root may be a link, a drive or the whole disk", async () => {
-  assert.equal(await outcome("/secret", "/work/link", UNIX), "/secret");
-  assert.equal(await outcome("/work/shop", "/", UNIX), "/work/shop");
-  assert.equal(await outcome("C:\\work\\shop", "C:\\", WINDOWS), "C:\\work\\shop");
+  assert.equal(await outcome("/secret", "/code/link", UNIX), "/secret");
+  assert.equal(await outcome("/code/shop", "/", UNIX), "/code/shop");
+  assert.equal(await outcome("C:\\code\\shop", "C:\\", WINDOWS), "C:\\code\\shop");
   assert.equal(await outcome("D:\\secret", "C:\\", WINDOWS), -32011);
 });
 
 Deno.test("roots are listed as PATH is; one bad entry is an error that says which", () => {
-  assert.deepEqual(readAllowedRoots("/work:/secret", UNIX)?.canonical, ["/work", "/secret"]);
-  assert.deepEqual(readAllowedRoots("C:\\work;d:/secret", WINDOWS)?.canonical, [
-    "C:\\work",
+  assert.deepEqual(readAllowedRoots("/code:/secret", UNIX)?.canonical, ["/code", "/secret"]);
+  assert.deepEqual(readAllowedRoots("C:\\code;d:/secret", WINDOWS)?.canonical, [
+    "C:\\code",
     "D:\\secret",
   ]);
   assert.equal(readAllowedRoots(undefined, UNIX), null);
   const bad: [string, PathPlatform, string | undefined][] = [
     ["", UNIX, undefined],
     ["  ", UNIX, undefined],
-    ["/work:", UNIX, undefined],
-    [":/work", UNIX, undefined],
-    ["/work:rel", UNIX, "rel"],
-    ["/work:/none", UNIX, "/none"],
-    ["C:\\work;\\x", WINDOWS, "\\x"],
-    ["C:\\work;E:\\none", WINDOWS, "E:\\none"],
+    ["/code:", UNIX, undefined],
+    [":/code", UNIX, undefined],
+    ["/code:rel", UNIX, "rel"],
+    ["/code:/none", UNIX, "/none"],
+    ["C:\\code;\\x", WINDOWS, "\\x"],
+    ["C:\\code;E:\\none", WINDOWS, "E:\\none"],
   ];
   for (const [value, platform, root] of bad) {
     assert.throws(

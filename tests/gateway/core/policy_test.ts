@@ -18,7 +18,7 @@ function denied(rules: Json[], agentId: string, named: Partial<Named>): string |
     checkRules(rulesFor(policy(rules), agentId), {
       operations: ["commit"],
       refs: [],
-      repositories: ["/work/repo"],
+      repositories: ["/code/repo"],
       worktrees: [],
       ...named,
     });
