@@ -79,8 +79,9 @@ Deno.test("tracking refs and push URLs are what git would use", async () => {
   await using box = await Sandbox.create();
   useSandbox(box);
   const path = await box.repo();
-  const set = (key: string, ...values: string[]) =>
-    Promise.all(values.map((value) => box.git(path, "config", "--add", key, value)));
+  const set = async (key: string, ...values: string[]) => {
+    for (const value of values) await box.git(path, "config", "--add", key, value);
+  };
   await set("remote.a.fetch", "+refs/heads/main:refs/remotes/a/trunk");
   await set("remote.b.fetch", "^refs/heads/secret", "+refs/heads/*:refs/remotes/elsewhere/*");
   await set("remote.c.fetch", "+refs/heads/release/*:refs/remotes/c/r/*");

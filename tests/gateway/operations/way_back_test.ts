@@ -102,8 +102,12 @@ const CASES: readonly Case[] = [
   },
 ];
 
+/** Those that differ by the length of ids, if any do. */
+const LONG_IDS = new Set(["commit", "merge", "rebase", "plan"]);
+
 for (const format of ["sha1", "sha256"]) {
   for (const { type, members, clean, overrides } of CASES) {
+    if (format === "sha256" && !LONG_IDS.has(type)) continue;
     const words = JSON.stringify(members("R")).replace(/"patchContent":"[^"]*"/, "a patch");
     Deno.test(`${type} ${words} and the way back, ${format}`, async () => {
       await using lab = await GatewayLab.create();
