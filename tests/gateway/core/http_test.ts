@@ -228,11 +228,12 @@ async function endless(port: number, head: string): Promise<{ answer: string; se
   })();
   const piece = text(`10000\n${" ".repeat(65_536)}\n`);
   while (answer === "") {
-    const n = await connection.write(piece).catch(() => null);
-    if (n === null) break;
-    sent += n;
-    // A short write would break the framing; then the rest follows.
-    for (let at = n; at < piece.length;) at += await connection.write(piece.subarray(at));
+    // A short write would break the framing: the rest follows before the next piece.
+    const whole = await (async () => {
+      for (let at = 0; at < piece.length;) at += await connection.write(piece.subarray(at));
+    })().then(() => true, () => false);
+    if (!whole) break;
+    sent += piece.length;
   }
   await reading;
   return { answer, sent };
