@@ -113,7 +113,7 @@ Deno.test("names of namespaces are the contract's, and fold case only on Windows
   );
   assert.equal(
     await namespaceId("C:\\Work\\Space", true),
-    await namespaceId("c:/code/space", true),
+    await namespaceId("c:/work/space", true),
   );
   assert.notEqual(await namespaceId("/W", false), await namespaceId("/w", false));
   const read = (env: Record<string, string>) => (name: string) => env[name];
