@@ -175,6 +175,9 @@ Deno.test("a remote must be a configured name: no URL, option or helper in its p
   }
   assert.deepEqual(await lab.refused(path, "push", { branch: "+main" }), ["unknown_ref"]);
   assert.equal(await evil.ran(), false);
+  // The control: plain git runs the program that such a word names.
+  await box.tryGit(path, ["push", `--receive-pack=${evil.script}`, remote, "main"]);
+  assert.equal(await evil.ran(), true);
 });
 
 Deno.test("what the repository's own configuration does with a remote is refused or shown", async () => {
@@ -211,6 +214,9 @@ Deno.test("what the repository's own configuration does with a remote is refused
   await box.git(path, "config", "core.sshCommand", `${evil.script} otherwise`);
   await assert.rejects(() => lab.approve(card), Refusal);
   assert.equal(await evil.ran(), false);
+  // The control: the repository's own settings are enough for plain git to run it.
+  await box.tryGit(path, ["push", `ext::sh -c ${evil.script}`, "main"]);
+  assert.equal(await evil.ran(), true);
 });
 
 Deno.test("the URL on the card is the one that git really uses, without its password", async () => {
