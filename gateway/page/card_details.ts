@@ -1,7 +1,8 @@
-import { type Child, h, icon, ident, longList, oid, prose, section } from "./dom.ts";
-import type { Card, Note, RefEffect } from "./shapes.ts";
-import { count, refName } from "./text.ts";
-import { operationName } from "./words.ts";
+import { branchTable } from "./card_branches.ts";
+import { planSteps } from "./card_plan.ts";
+import { type Child, h, ident, longList, oid, prose, section } from "./dom.ts";
+import type { Card } from "./shapes.ts";
+import { count } from "./text.ts";
 
 /** What is particular to one operation. Members that nobody here knows are listed as they are. */
 export function details(card: Card): HTMLElement | null {
@@ -107,7 +108,7 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   branchDelete: { members: ["branches"], draw: (all, card) => branchTable(all["branches"], card) },
   plan: {
     members: ["steps", "destructiveSteps", "shownAs"],
-    draw: (all) => planSteps(all),
+    draw: planSteps,
   },
   reset: {
     members: ["mode", "diffReads", "commitsOnNoOtherBranch", "commitsGained", "unstaged"],
@@ -231,143 +232,6 @@ export function facts(list: readonly Fact[]): HTMLElement {
     "dl",
     { class: "facts" },
     list.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
-  );
-}
-
-function branchTable(value: unknown, card: Card): HTMLElement {
-  const rows = array(value) as {
-    repoPath: string;
-    branch: string;
-    tipOid: string | null;
-    skip: string | null;
-    subject: string | null;
-  }[];
-  const several = new Set(rows.map((row) => row.repoPath)).size > 1 ||
-    rows.some((row) => row.repoPath !== card.repoPath);
-  const titles = [
-    "Branch",
-    ...(several ? ["Repository"] : []),
-    "Tip",
-    "Last commit",
-    "What happens",
-  ];
-  return section(
-    "Branches as they are now",
-    { class: "branch-table" },
-    h(
-      "table",
-      { class: "plain stack" },
-      h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))),
-      h(
-        "tbody",
-        {},
-        rows.slice(0, 400).map((row) =>
-          h(
-            "tr",
-            { class: row.skip === null ? "going" : "staying" },
-            h("th", { scope: "row" }, ident(row.branch)),
-            several ? h("td", { "data-title": "Repository" }, ident(row.repoPath)) : null,
-            h("td", { "data-title": "Tip" }, oid(row.tipOid)),
-            h("td", { "data-title": "Last commit" }, row.subject ?? ""),
-            h(
-              "td",
-              { "data-title": "What happens" },
-              row.skip === null
-                ? h("span", { class: "gone" }, "deleted; its commits are kept elsewhere")
-                : h("span", {}, `stays: ${SKIPS[row.skip] ?? row.skip}`),
-            ),
-          )
-        ),
-      ),
-    ),
-  );
-}
-
-const SKIPS: Readonly<Record<string, string>> = {
-  unknown: "there is no such branch",
-  unmerged: "it has commits that are nowhere else",
-  checked_out: "it is checked out in a work tree",
-  unreadable_repository: "the repository cannot be opened",
-  protected: "it is protected",
-};
-
-interface Step {
-  readonly operationType: string;
-  readonly summary: string;
-  readonly destructive: boolean;
-  readonly refs?: readonly RefEffect[];
-  readonly files?: readonly { readonly path: string; readonly status: string }[];
-  readonly filesTotal?: number;
-  readonly commitsTotal?: number;
-  /** What would stand in its way if it were the first step. */
-  readonly asThingsAreNow?: readonly Note[];
-}
-
-/** Numbered steps; the destructive ones have a box to tick, which the decision reads. */
-function planSteps(all: Details): HTMLElement {
-  const steps = array(all["steps"]) as Step[];
-  const destructive = new Set(array(all["destructiveSteps"]) as number[]);
-  return section(
-    `Steps, in this order (${steps.length})`,
-    { class: "plan" },
-    h(
-      "p",
-      { class: "muted" },
-      "One approval for all of them. They run one after the other and stop at the first that fails. ",
-      typeof all["shownAs"] === "string" ? `Shown is ${all["shownAs"]}.` : "",
-    ),
-    h("ol", {}, steps.map((step, i) => planStep(step, i, destructive.has(i)))),
-  );
-}
-
-function planStep(step: Step, i: number, destructive: boolean): HTMLElement {
-  const files = step.files ?? [];
-  const more = (step.filesTotal ?? files.length) - files.length;
-  return h(
-    "li",
-    { class: destructive ? "destructive" : "" },
-    h(
-      "div",
-      { class: "step-head" },
-      h(
-        "span",
-        { class: "operation" },
-        icon(step.operationType),
-        operationName(step.operationType),
-      ),
-      ident(step.summary),
-    ),
-    (step.asThingsAreNow ?? []).map((note) =>
-      h("p", { class: "step-note" }, icon("warning"), " As things are now: ", note.message)
-    ),
-    (step.refs ?? []).map((ref) =>
-      h(
-        "p",
-        {},
-        ident(refName(ref.ref)),
-        " ",
-        oid(ref.before),
-        h("span", { class: "arrow" }, "→"),
-        oid(ref.after, "deleted"),
-      )
-    ),
-    step.commitsTotal ? h("p", { class: "muted" }, count(step.commitsTotal, "commit")) : null,
-    files.length === 0 ? null : longList(
-      files,
-      10,
-      (file) => h("li", {}, h("span", { class: "file-status" }, file.status), ident(file.path)),
-      { class: "file-list" },
-      "files",
-    ),
-    more > 0 ? h("p", { class: "muted" }, `and ${count(more, "more file")}`) : null,
-    destructive
-      ? h(
-        "label",
-        { class: "check" },
-        h("input", { type: "checkbox", "data-step": i }),
-        ` I want step ${i + 1}, which destroys something`,
-      )
-      : null,
   );
 }
 
