@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SQL_ROWS, SQL_SCANNED_ROWS } from "./limits.ts";
 import { TimeIsUp } from "./look.ts";
-import { DatabaseRefused, openForReading, whileLocked } from "./sqlite.ts";
+import { DatabaseRefused, isLocked, openForReading, whileLocked } from "./sqlite.ts";
 import type { StoreContext } from "./store.ts";
 import { sqlTime } from "./times.ts";
 
@@ -56,6 +56,8 @@ export async function readSqlStore(
     found.miss(
       error instanceof DatabaseRefused
         ? error.reason
+        : isLocked(error)
+        ? "locked"
         : name === "NotCapable" || name === "PermissionDenied" || /NotCapable/.test(String(error))
         ? "not_permitted"
         : "unknown_shape",
@@ -77,8 +79,9 @@ async function readRows(
     return { first: all.next(), all };
   });
   for (let next = iterator.first; !next.done; next = iterator.all.next()) {
-    const row = toRow(next.value as Record<string, unknown>, table, look.now);
-    if (look.isFresh(row.at) || (row.pid !== null && !row.ended)) rows.push(row);
+    const values = next.value as Record<string, unknown>;
+    const row = values["archived"] === 1n ? null : toRow(values, table, look.now);
+    if (row !== null && (look.isFresh(row.at) || (row.pid !== null && !row.ended))) rows.push(row);
     if (rows.length >= 4 * SQL_ROWS) {
       byTime();
       rows.length = SQL_ROWS;
@@ -94,8 +97,8 @@ async function readRows(
 }
 
 /**
- * Rows come newest inserted first, unsorted by time: a sort would read a hostile table whole before
- * the first row, and nothing could interrupt it. Views and virtual tables could run for ever; only
+ * Rows come newest inserted first, unsorted by time and with those that were put away: a sort or a
+ * condition could read a large table whole before the first row, and nothing could interrupt it. Views and virtual tables could run for ever; only
  * a plain table is read.
  */
 function prepareQuery(db: DatabaseSync, table: SqlTable): StatementSync {
@@ -125,14 +128,15 @@ function prepareQuery(db: DatabaseSync, table: SqlTable): StatementSync {
   );
   const ended = optional(table.ended), pid = optional(table.pid);
   const archived = optional(table.archived);
+  const isSet = (column: string | null) => column === null ? "0" : `${column} IS NOT NULL`;
   const select = [
     ...folders,
     `${required(table.time, 64)} AS at`,
-    `${ended === null ? "0" : `${ended} IS NOT NULL`} AS ended`,
+    `${isSet(ended)} AS ended`,
+    `${isSet(archived)} AS archived`,
     `${pid === null ? "NULL" : `CASE WHEN typeof(${pid}) = 'integer' THEN ${pid} END`} AS pid`,
   ];
-  const from = `FROM "${name.replaceAll('"', '""')}"` +
-    (archived === null ? "" : ` WHERE ${archived} IS NULL`);
+  const from = `FROM "${name.replaceAll('"', '""')}"`;
   const prepare = (order: string) => {
     const statement = db.prepare(`SELECT ${select.join(", ")} ${from}${order}`);
     statement.setReadBigInts(true);

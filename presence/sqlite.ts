@@ -105,7 +105,8 @@ export async function whileLocked<T>(work: () => T): Promise<T> {
   }
 }
 
-function isLocked(error: unknown): boolean {
+/** Whether another program has the database just now. */
+export function isLocked(error: unknown): boolean {
   return error instanceof Error && /\b(?:locked|busy)\b/i.test(error.message);
 }
 

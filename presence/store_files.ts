@@ -81,19 +81,28 @@ export class StoreFiles {
   }
 
   /** The newest of a folder's own time and its regular files', to a depth; null when not a folder. */
-  newest(folder: string, depth = 0, wanted?: (name: string) => boolean): number | null {
-    const info = this.stat(folder);
-    if (!info?.isDirectory) return null;
-    let newest = wanted ? null : info.mtime?.getTime() ?? null;
-    for (const { name, isFile, isDirectory } of this.list(folder)) {
-      if (!this.look.mayWalk(folder)) break;
-      const at = isFile && (!wanted || wanted(name))
-        ? this.mtime(`${folder}/${name}`)
-        : isDirectory && depth > 0
-        ? this.newest(`${folder}/${name}`, depth - 1)
-        : null;
+  async newest(
+    folder: string,
+    depth = 0,
+    wanted?: (name: string) => boolean,
+  ): Promise<number | null> {
+    let newest: number | null = null;
+    const add = (at: number | null) => {
       if (at !== null && (newest === null || at > newest)) newest = at;
-    }
+    };
+    const walk = async (at: string, left: number): Promise<void> => {
+      const info = this.stat(at);
+      if (!info?.isDirectory) return;
+      if (!wanted) add(info.mtime?.getTime() ?? null);
+      for (const { name, isFile, isDirectory } of this.list(at)) {
+        // Counted for the whole tree: each of very many folders may hold very many.
+        if (!this.look.mayWalk(folder)) return this.found.miss("too_many");
+        if (isFile && (!wanted || wanted(name))) add(this.mtime(`${at}/${name}`));
+        else if (isDirectory && left > 0) await walk(`${at}/${name}`, left - 1);
+        await this.look.breathe();
+      }
+    };
+    await walk(folder, depth);
     return newest;
   }
 

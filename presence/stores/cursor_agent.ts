@@ -14,7 +14,7 @@ export const cursorAgent: Store = {
       for (const chat of files.folders(`${chats}/${project}`)) {
         await look.breathe();
         const folder = `${chats}/${project}/${chat}`;
-        const gate = files.newest(folder);
+        const gate = await files.newest(folder);
         if (!look.isFresh(gate)) continue;
         const meta = parseObject(files.text(`${folder}/meta.json`, SMALL_FILE_BYTES) ?? "");
         const root = look.roots.findFolder(member(meta, "cwd"));

@@ -13,7 +13,7 @@ function editor(agent: string, ...programs: string[]): Store {
         const folder = below(context.places.config, `${program}/User/workspaceStorage`);
         if (folder === null) continue;
         for (const id of context.files.folders(folder)) {
-          readWorkspace(context, `${folder}/${id}`);
+          await readWorkspace(context, `${folder}/${id}`);
           await context.look.breathe();
         }
       }
@@ -24,9 +24,12 @@ function editor(agent: string, ...programs: string[]): Store {
 const isChat = (name: string) => name.endsWith(".json") || name.endsWith(".jsonl");
 
 /** Chats are never read: that they change is all. */
-function readWorkspace({ files, look, note }: StoreContext, folder: string): void {
-  const chat = files.newest(`${folder}/chatSessions`, 0, isChat);
-  const open = files.newest(folder);
+async function readWorkspace(
+  { files, look, note }: StoreContext,
+  folder: string,
+): Promise<void> {
+  const chat = await files.newest(`${folder}/chatSessions`, 0, isChat);
+  const open = await files.newest(folder);
   const chatting = look.isFresh(chat);
   if (!chatting && !look.isFresh(open)) return;
   const workspace = parseObject(files.text(`${folder}/workspace.json`, SMALL_FILE_BYTES) ?? "");

@@ -24,7 +24,7 @@ async function readState(context: StoreContext, folder: string): Promise<void> {
   for (const slug of files.folders(`${folder}/tmp`)) {
     await look.breathe();
     const place = `${folder}/tmp/${slug}`;
-    const at = files.newest(`${place}/chats`, 0, (name) => name.endsWith(".jsonl"));
+    const at = await files.newest(`${place}/chats`, 0, (name) => name.endsWith(".jsonl"));
     if (!look.isFresh(at)) continue;
     const marked = files.text(`${place}/.project_root`, GEMINI_ROOT_BYTES)?.replace(/[\r\n]+$/, "");
     projects ??= registered(files.text(`${folder}/projects.json`, GEMINI_PROJECTS_BYTES));
@@ -37,7 +37,7 @@ async function readState(context: StoreContext, folder: string): Promise<void> {
   for (const root of look.roots.all) {
     if (found.has(root)) continue;
     const place = `${folder}/tmp/${await sha256(root)}`;
-    const at = files.newest(place, 2);
+    const at = await files.newest(place, 2);
     if (look.isFresh(at)) note({ root, lastActivityMs: at, session: place });
     await look.breathe();
   }

@@ -289,6 +289,28 @@ Deno.test("the private copy of a database holds its rows and needs no files besi
   await assert.rejects(copyDatabase(`${lab.root}/link.db`, `${lab.root}/home`));
 });
 
+Deno.test("rows that were put away count for how many are looked at, and that is said", async () => {
+  await using lab = await Lab.create();
+  const rows = (count: number) =>
+    SESSION + session(lab.a, lab.now - 1_000) +
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+     INSERT INTO session SELECT i, '', ${quote(lab.a)}, ${lab.now}, 1 FROM n;`;
+  const folder = `${lab.home}/${DATA}/kilo`;
+  await database(`${folder}/kilo.db`, rows(2_000));
+  const few = await lab.seen();
+  assert.deepEqual(few.findings.map(({ lastActivityMs }) => lastActivityMs), [lab.now - 1_000]);
+  assert.deepEqual(few.missing.filter(({ agents }) => agents), []);
+  await Deno.remove(`${folder}/kilo.db`);
+  await database(`${folder}/kilo.db`, rows(100_000));
+  const { findings, missing } = await lab.seen({ limitMs: 60_000 });
+  assert.deepEqual(findings, []);
+  assert.deepEqual(missing.filter(({ agents }) => agents), [{
+    source: "session",
+    reason: "too_many",
+    agents: ["kilo"],
+  }]);
+});
+
 Deno.test("the newest of many rows are found wherever they stand", async () => {
   await using lab = await Lab.create();
   await database(

@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { MAX_WALKED } from "../../presence/limits.ts";
+import { Findings, Look, TimeIsUp } from "../../presence/look.ts";
+import { Roots } from "../../presence/roots.ts";
+import { StoreFiles } from "../../presence/store_files.ts";
 import { brief, Lab, MARKER } from "./lab.ts";
 
 /** Stores that are broken, endless or made to mislead: they change nothing but their own part. */
@@ -91,6 +95,26 @@ Deno.test("of a folder with very many files not all are looked at, and that is s
       reason === "too_many" && agents?.[0] === "claude-code"
     ),
   );
+});
+
+Deno.test("folders in folders are counted together, and others are answered while they are looked at", async () => {
+  await using lab = await Lab.create();
+  const folder = `${lab.home}/tree`;
+  for (const inner of ["a/x", "a/y", "b/x", "b/y"]) await lab.write(`tree/${inner}/1.json`, "");
+  const around = lab.around();
+  const files = (endsAt: number) => {
+    const look = new Look(new Roots([lab.a]), around, endsAt);
+    return new StoreFiles(look, new Findings("session", "gemini-cli"));
+  };
+  const free = files(Infinity);
+  assert(await free.newest(folder, 2) !== null);
+  assert.deepEqual(free.found.missing, []);
+  const nearlyFull = files(Infinity);
+  // The tree has ten entries, none of its folders more than two.
+  for (let i = 0; i < MAX_WALKED - 5; i++) nearlyFull.look.mayWalk(folder);
+  await nearlyFull.newest(folder, 2);
+  assert.deepEqual(nearlyFull.found.missing.map(({ reason }) => reason), ["too_many"]);
+  await assert.rejects(files(-Infinity).newest(folder, 2), TimeIsUp);
 });
 
 Deno.test("names made to mislead come out as one short line or not at all", async () => {
