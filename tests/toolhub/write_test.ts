@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { replaceFile } from "../../toolhub/state/replace.ts";
+import { changeFile } from "../../toolhub/workspace/mutate.ts";
 import { Lab } from "./lab.ts";
 
 const WRITE = "filesystem.write_file";
@@ -200,6 +201,28 @@ Deno.test("a file that changes just before it is replaced is not replaced", asyn
   assert.match(await tools.error(DO_WRITE, { request_id: fresh }), /Conflict/);
   assert.equal(Deno.readTextFileSync(target), "somebody else's");
   assert.deepEqual(names(lab), ["a.txt"]);
+});
+
+Deno.test("two changes within one tick of the file system's clock are told apart", async () => {
+  await using lab = await Lab.create();
+  const target = lab.write("a.txt", "one");
+  const change = {
+    path: "a.txt",
+    expectedHash: await sha256("one"),
+    createParents: false,
+    existing: false,
+    next: () => new TextEncoder().encode("mine"),
+  };
+  // Of the same size, so that only the times can tell. Without the pause four in ten are lost.
+  const hooks = { beforeRename: () => Deno.writeTextFileSync(target, "two") };
+  for (let i = 0; i < 20; i++) {
+    Deno.writeTextFileSync(target, "one");
+    await assert.rejects(changeFile(lab.workspace, change, hooks), /Conflict/);
+    assert.equal(Deno.readTextFileSync(target), "two");
+  }
+  Deno.writeTextFileSync(target, "one");
+  await changeFile(lab.workspace, change);
+  assert.equal(Deno.readTextFileSync(target), "mine");
 });
 
 Deno.test("a link slipped in before the rename gets nothing written outside", async () => {

@@ -76,6 +76,11 @@ export function isFresh(chain: Chain, now = Date.now()): boolean {
   return chain.slice(0, -1).some(({ mtime }) => Math.abs(now - mtime) < FRESH_MS);
 }
 
+/** Whether a file changed so lately that a further change might not show in its times. */
+export function isFreshFile({ mtime, ctime }: Deno.FileInfo, now = Date.now()): boolean {
+  return [mtime, ctime].some((time) => time !== null && Math.abs(now - time.getTime()) < FRESH_MS);
+}
+
 /** Thrown by a try that met a change; {@link steadily} then tries again. */
 export class Moved extends Error {}
 

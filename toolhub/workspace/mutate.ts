@@ -4,7 +4,15 @@ import { HubError, shown } from "../errors.ts";
 import { join } from "../platform.ts";
 import { randomHex } from "../random.ts";
 import { replaceFile } from "../state/replace.ts";
-import { isFresh, Moved, type RaceHooks, sameChain, steadily, takeChain } from "./chain.ts";
+import {
+  isFresh,
+  isFreshFile,
+  Moved,
+  type RaceHooks,
+  sameChain,
+  steadily,
+  takeChain,
+} from "./chain.ts";
 import { sameText, sha256 } from "./hash.ts";
 import { pathComponents } from "./path.ts";
 import { MAX_FILE_BYTES, readBytes } from "./read.ts";
@@ -164,6 +172,8 @@ function attempt(root: string, change: Change, hooks: RaceHooks, made: MadeFolde
   const folders = target.parts.slice(0, -1);
   const before = takeChain(root, folders);
   if (before === null || isFresh(before)) throw new Moved();
+  // Before the rename only times tell whether it was written to meanwhile.
+  if (target.info !== null && isFreshFile(target.info)) throw new Moved();
   const old = targetBytes(root, target, path, hooks);
   const previousHash = old === null ? null : sha256(old);
   requireHash(change.expectedHash, previousHash, path);
