@@ -14,7 +14,11 @@ Deno.test("values of sensitive names are masked in texts, arguments and members"
   );
   assert.equal(
     redactText('run my_Token = abc, db.password="x" api-key=k;next other=1'),
-    'run my_Token=***, db.password="x" api-key=***;next other=1',
+    "run my_Token=***, db.password=*** api-key=***;next other=1",
+  );
+  assert.equal(
+    redactText(`A_TOKEN='a b' plain="c d" secret="never closed`),
+    `A_TOKEN=*** plain="c d" secret=***`,
   );
   assert.equal(redactText("Authorization: Bearer abc.def"), "Authorization: ***");
   assert.deepEqual(sanitize({ token: "abc", n: 1, ok: true, none: null }), {
@@ -27,6 +31,9 @@ Deno.test("values of sensitive names are masked in texts, arguments and members"
 
 Deno.test("everything in an event is bounded", () => {
   assert.equal(sanitize("x".repeat(205)), "x".repeat(200) + "...[+5 chars]");
+  assert.equal(sanitize("x".repeat(20_000)), "x".repeat(200) + "...[+19800 chars]");
+  // A mask is shorter than what it hides; nothing from further behind moves up.
+  assert.equal(sanitize(`token=${"s".repeat(20_000)}`), "token=***...[+11814 chars]");
   const many = Array.from({ length: 25 }, (_, i) => String(i));
   assert.deepEqual((sanitize(many) as string[]).slice(19), ["19", "...[5 more args]"]);
   const mixed = Array.from({ length: 25 }, (_, i) => i);

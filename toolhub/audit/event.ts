@@ -2,7 +2,7 @@
 
 import { isoTime } from "../clock.ts";
 import { randomHex } from "../random.ts";
-import { bound, redactText, sanitize } from "./redact.ts";
+import { bound, redactBounded, sanitize } from "./redact.ts";
 
 /** What happened; members that do not apply are left out. */
 export interface AuditEvent {
@@ -50,8 +50,8 @@ export function eventObject(event: AuditEvent, nowMicros: number): Record<string
       : Math.max(0, Math.round(event.durationMs)),
     returncode: event.returncode ?? undefined,
     arguments: event.arguments === undefined ? undefined : sanitize(event.arguments),
-    cwd: event.cwd === undefined ? undefined : bound(redactText(event.cwd), 200),
-    error: event.error === undefined ? undefined : bound(redactText(event.error), MAX_ERROR),
+    cwd: event.cwd === undefined ? undefined : redactBounded(event.cwd, 200),
+    error: event.error === undefined ? undefined : redactBounded(event.error, MAX_ERROR),
     error_type: event.errorType,
     stdout_chars: event.stdoutChars,
     stderr_chars: event.stderrChars,
