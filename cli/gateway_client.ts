@@ -1,4 +1,5 @@
 import { readPrivateFile } from "../common/private_file.ts";
+import { proveCode } from "../gateway/server/pairing_code.ts";
 
 /** How commands for people talk to a running gateway: found by its file, spoken to over loopback. */
 
@@ -89,9 +90,16 @@ class Client implements GatewayClient {
   }
 
   async signIn(codeOrLink: string): Promise<void> {
-    const link = /#([A-Za-z0-9_-]{43})$/.exec(codeOrLink)?.[1];
-    const body = { ...(link === undefined ? { code: codeOrLink } : { link }), channel: "terminal" };
+    const [, host, link] = /^(?:http:\/\/([^/#]*)\/)?#([A-Za-z0-9_-]{43})$/.exec(codeOrLink) ?? [];
+    if (link !== undefined && host !== this.address) {
+      throw new GatewayProblem(
+        `that link is not of the gateway at ${this.address}, which the run directory names`,
+      );
+    }
     for (let i = 1;; i++) {
+      // Whoever can write the run directory can name another address: no code goes there.
+      const given = link === undefined ? await proveCode(codeOrLink, this.address) : { link };
+      const body = { ...given, channel: "terminal" };
       try {
         const answer = await this.#send("POST", "/v1/human/session", body, SHORT_MS);
         this.#session = String(answer["session"]);

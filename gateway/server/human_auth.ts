@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import { type CodeProof, normalCode, proofOf } from "./pairing_code.ts";
 import { Refusal } from "./refusal.ts";
 import { Throttle, type WrongTryListener } from "./throttle.ts";
 
@@ -14,6 +15,15 @@ const CODE_LENGTH = 8;
 const MAX_SESSIONS = 64;
 /** A session ends after this long without use. Milliseconds. */
 const SESSION_IDLE_MS = 12 * 60 * 60_000;
+
+/** Proofs that are worked out at the same time; each takes memory. */
+const PROOFS_TOGETHER = 4;
+
+/** What a person shows to sign in; a proof with the address at which it was received. */
+export type Credential =
+  | { readonly code: string }
+  | { readonly link: string }
+  | CodeProof & { readonly authority: string };
 
 /** The channel a decision came through, as the ledger records it. */
 export type Channel = "terminal" | "page" | "unattended";
@@ -33,6 +43,7 @@ export class HumanAuth {
   #link: string | null = newSecret();
   readonly #sessions = new Map<string, StoredSession>();
   readonly #throttle: Throttle;
+  #proving = 0;
 
   /**
    * @param attended whether the gateway was started at a terminal; else its decisions are "unattended"
@@ -74,11 +85,9 @@ export class HumanAuth {
    * late, from one second doubling to thirty; that keeps nobody out who has the right one and voids
    * nothing. Throws a 401 or 429 {@link Refusal}.
    */
-  async signIn(
-    given: { code: string } | { link: string },
-    channel: "terminal" | "page",
-  ): Promise<string> {
-    if ("code" in given && !this.#throttle.mayLook()) {
+  async signIn(given: Credential, channel: "terminal" | "page"): Promise<string> {
+    const crowded = "proof" in given && this.#proving >= PROOFS_TOGETHER;
+    if (!("link" in given) && (crowded || !this.#throttle.mayLook())) {
       throw new Refusal(
         429,
         "too_many_tries",
@@ -86,17 +95,16 @@ export class HumanAuth {
         "Only a person at the gateway's terminal can approve.",
       );
     }
-    const good = "code" in given
-      ? equal(normalCode(given.code), this.#code)
-      : this.#link !== null && equal(given.link, this.#link);
-    if (!good) {
+    const right = this.#isRight(given);
+    // Nothing is awaited for a link: between look and use nobody else may come.
+    if (!(typeof right === "boolean" ? right : await right)) {
       await this.#throttle.wrong();
       throw new Refusal(
         401,
         "wrong_code",
-        "code" in given
-          ? "the pairing code is wrong"
-          : "the link was used already or is not of this run",
+        "link" in given
+          ? "the link was used already or is not of this run"
+          : "the pairing code is wrong",
         "Only a person at the gateway's terminal can approve.",
       );
     }
@@ -153,6 +161,21 @@ export class HumanAuth {
     this.signOutAll();
   }
 
+  #isRight(given: Credential): boolean | Promise<boolean> {
+    if ("link" in given) return this.#link !== null && equal(given.link, this.#link);
+    if ("code" in given) return equal(normalCode(given.code), this.#code);
+    return this.#proves(given);
+  }
+
+  async #proves(given: CodeProof & { readonly authority: string }): Promise<boolean> {
+    this.#proving++;
+    try {
+      return equal(given.proof, await proofOf(this.#code, given.authority, given.salt));
+    } finally {
+      this.#proving--;
+    }
+  }
+
   #forgetLeastUsed(): void {
     let least: string | null = null, atMs = Infinity;
     for (const [key, { usedAtMs }] of this.#sessions) {
@@ -167,12 +190,6 @@ export class HumanAuth {
       if (session.usedAtMs < before) this.#sessions.delete(key);
     }
   }
-}
-
-/** What a person types: spaces and dashes do not count, digits that look like letters are read as them. */
-export function normalCode(text: string): string {
-  return text.slice(0, 40).toUpperCase().replace(/[\s-]/g, "").replaceAll("0", "O")
-    .replaceAll("1", "I").replaceAll("8", "B");
 }
 
 function newCode(): string {

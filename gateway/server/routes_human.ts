@@ -46,7 +46,7 @@ export async function humanRoute(
   if (!url.pathname.startsWith(PREFIX)) return null;
   guard(request, authority, "human");
   const [area, id, action, ...more] = url.pathname.slice(PREFIX.length).split("/");
-  if (area === "session" && id === undefined) return await signIn(request, parts);
+  if (area === "session" && id === undefined) return await signIn(request, authority, parts);
   const session = parts.auth.session(request.headers.get("authorization"));
   if (area === "proposals" && more.length === 0) {
     if (id === undefined) return queue(request, url, parts.service);
@@ -71,7 +71,11 @@ export async function humanRoute(
   throw noRoute();
 }
 
-async function signIn(request: Request, { auth, bodies }: HumanParts): Promise<Response> {
+async function signIn(
+  request: Request,
+  authority: string,
+  { auth, bodies }: HumanParts,
+): Promise<Response> {
   if (request.method === "DELETE") {
     auth.signOut(request.headers.get("authorization"));
     return json(200, { signedOut: true });
@@ -80,10 +84,21 @@ async function signIn(request: Request, { auth, bodies }: HumanParts): Promise<R
   const body = new Fields(await bodies.json(request, MAX_BODY), "body");
   const code = body.optionalText("code", { max: 200, min: 0 });
   const link = body.optionalText("link", { max: 200, min: 0 });
+  const proof = body.optionalText("proof", { max: 64, min: 0 });
+  const salt = body.optionalText("salt", { max: 32, min: 0 });
   const channel = body.choice("channel", ["terminal", "page"], "page");
   body.done();
-  if ((code === null) === (link === null)) throw invalid("give either code or link");
-  const given = code !== null ? { code } : { link: link! };
+  if ([code, link, proof].filter((one) => one !== null).length !== 1) {
+    throw invalid("give one of code, link and proof");
+  }
+  if (proof !== null && !(/^[0-9a-f]{64}$/.test(proof) && /^[0-9a-f]{32}$/.test(salt ?? ""))) {
+    throw invalid("proof must be 64 hexadecimal digits, and come with a salt of 32");
+  }
+  const given = code !== null
+    ? { code }
+    : link !== null
+    ? { link }
+    : { proof: proof!, salt: salt!, authority };
   return json(200, { session: await auth.signIn(given, channel) });
 }
 

@@ -105,6 +105,47 @@ Deno.test("without a running gateway, or with somebody else behind its file, no 
   await stranger.shutdown();
 });
 
+Deno.test("a file that names another program's address gives that program neither code nor link", async () => {
+  await using lab = await Lab.create();
+  const { auth, address } = lab.gateway;
+  const bodies: string[] = [];
+  const impostor = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    async (request) => {
+      bodies.push(await request.text());
+      return new URL(request.url).pathname === "/v1/mcp/health"
+        ? Response.json({ service: "fluxgit-gateway", apiVersion: 1, attended: true })
+        : Response.json({ session: "x".repeat(43), proposals: [], total: 0 });
+    },
+  );
+  const file = `${lab.runDir}/gateway.json`;
+  const real = await Deno.readTextFile(file);
+  await Deno.writeTextFile(
+    file,
+    real.replace(address, `127.0.0.1:${impostor.addr.port}`),
+  );
+  const link = lab.gateway.approveUrl()!;
+  for (const typed of [auth.code, link]) {
+    const terminal = terminalOf(lab);
+    terminal.type(typed);
+    await terminal.approvals("list");
+    if (typed === link) assert.match(terminal.err, /that link is not of the gateway at/);
+  }
+  await impostor.shutdown();
+  const sent = bodies.join("\n");
+  assert(!sent.includes(auth.code) && !sent.includes(auth.link!), sent);
+  // What it was sent opens nothing at the gateway, but the code and the link still do.
+  const proof = JSON.parse(bodies.find((body) => body.includes("proof"))!);
+  const passedOn = await lab.send("POST", "/v1/human/session", proof);
+  assert.equal(passedOn.status, 401);
+  await Deno.writeTextFile(file, real);
+  for (const typed of [auth.code, link]) {
+    const terminal = terminalOf(lab);
+    terminal.type(typed);
+    assert.equal(await terminal.approvals("list"), 0, terminal.err);
+  }
+});
+
 /** A terminal for a lab's gateway. */
 function terminalOf(lab: Lab, options: { interactive?: boolean } = {}): FakeTerminal {
   return new FakeTerminal({ FLUXGIT_RUN_DIR: lab.runDir }, options);

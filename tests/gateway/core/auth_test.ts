@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { HumanAuth, normalCode } from "../../../gateway/server/human_auth.ts";
+import { HumanAuth } from "../../../gateway/server/human_auth.ts";
+import { normalCode, proveCode } from "../../../gateway/server/pairing_code.ts";
 import { Refusal } from "../../../gateway/server/refusal.ts";
 import { Throttle } from "../../../gateway/server/throttle.ts";
 import { Lab, until } from "./lab.ts";
@@ -52,6 +53,43 @@ Deno.test("wrong codes are answered late, one second doubling to thirty, and nev
   auth.close();
   assert.equal(told.reduce((sum, [tries]) => sum + tries, 0), 9);
   assert(told.length <= 2);
+});
+
+Deno.test("a proof of the code signs in at the address it was made for and nowhere else", async () => {
+  const { auth, waits } = makeAuth();
+  const authority = "127.0.0.1:4000";
+  const typed = auth.code.toLowerCase();
+  const good = await proveCode(typed, authority);
+  assert.match(good.proof, /^[0-9a-f]{64}$/);
+  assert(!JSON.stringify(good).includes(auth.code));
+  const session = await auth.signIn({ ...good, authority }, "terminal");
+  assert.equal(auth.session(`Bearer ${session}`).channel, "terminal");
+  // What a program at another address was given is worth nothing at the gateway's.
+  const elsewhere = await proveCode(typed, "127.0.0.1:4001");
+  const bad = [
+    { ...elsewhere, authority },
+    { ...good, salt: elsewhere.salt, authority },
+    { ...await proveCode("WRONGONE", authority), authority },
+  ];
+  for (const given of bad) {
+    const refused = assert.rejects(auth.signIn(given, "terminal"), refusal(401));
+    await until(() => waits.length > 0, "a late answer");
+    waits.pop()!.end();
+    await refused;
+  }
+  assert.notEqual((await proveCode(typed, authority)).proof, good.proof);
+});
+
+Deno.test("only a few proofs are worked out at once; the rest is turned away unread", async () => {
+  const { auth } = makeAuth();
+  const authority = "127.0.0.1:4000";
+  const good = { ...await proveCode(auth.code, authority), authority };
+  const answers = await Promise.allSettled(
+    Array.from({ length: 12 }, () => auth.signIn(good, "terminal")),
+  );
+  const refused = answers.filter(({ status }) => status === "rejected");
+  assert(refused.length >= 1 && refused.length <= 8, String(refused.length));
+  for (const one of refused) assert.equal((one as PromiseRejectedResult).reason.status, 429);
 });
 
 Deno.test("quiet time forgives: after ten minutes the next wrong code waits a second again", async () => {
