@@ -5,6 +5,7 @@ import { Bodies, closing } from "./bodies.ts";
 import type { InspectOptions } from "./cards.ts";
 import { steadyClock } from "./clock.ts";
 import { Events } from "./events.ts";
+import { messageOf } from "./execution.ts";
 import { errorAnswer, guardHost } from "./http.ts";
 import { HumanAuth } from "./human_auth.ts";
 import { Journal } from "./journal.ts";
@@ -184,10 +185,18 @@ function assemble(
     void ledger.close();
     throw error;
   }
+  let troubled = false;
   const settle = setInterval(() => {
-    proposals.settle();
-    proposals.prune();
     auth.settle();
+    try {
+      proposals.settle();
+      proposals.prune();
+      troubled = false;
+    } catch (error) {
+      // A full disk must not end the gateway, least of all in the middle of an operation.
+      if (!troubled) log(`proposals cannot be kept up to date: ${messageOf(error)}`);
+      troubled = true;
+    }
   }, SETTLE_MS);
   return {
     address: authority,

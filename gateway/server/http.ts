@@ -1,4 +1,5 @@
 import { stringifyJson } from "../../common/json.ts";
+import { JOURNAL_UNWRITABLE } from "./journal_errors.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Answers stay below what a sidecar reads (T4). Bytes. */
@@ -93,7 +94,10 @@ export function json(
 
 /** The answer for whatever was thrown; what is not a {@link Refusal} tells nothing of its inside. */
 export function errorAnswer(error: unknown, log: (line: string) => void): Response {
-  if (error instanceof Refusal) return json(error.status, error.body(), error.headers);
+  if (error instanceof Refusal) {
+    if (error.code === JOURNAL_UNWRITABLE) log(error.message);
+    return json(error.status, error.body(), error.headers);
+  }
   log(`a request failed: ${error instanceof Error ? error.stack ?? error.message : String(error)}`);
   return json(500, {
     error: "internal_error",

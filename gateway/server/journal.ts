@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { damaged, openJournalFile } from "./journal_file.ts";
+import { unwritable } from "./journal_errors.ts";
 import { slimAction } from "./slim.ts";
 import {
   type Action,
@@ -342,15 +343,15 @@ export class Journal {
   }
 
   #transaction(work: () => void): void {
-    this.#db.exec("BEGIN IMMEDIATE");
     try {
+      this.#db.exec("BEGIN IMMEDIATE");
       work();
       this.#db.exec("COMMIT");
     } catch (error) {
       try {
         this.#db.exec("ROLLBACK");
       } catch { /* a failed commit may have ended it already */ }
-      throw error;
+      throw unwritable(error) ?? error;
     }
   }
 }

@@ -56,8 +56,11 @@ export async function lookAtRemains(
   return {
     begun: true,
     repositories,
-    message: same
-      ? "the repository is exactly as it was before the operation"
-      : "the operation may have done a part of its work: compare the repository with the restore point",
+    message:
+      (same
+        ? "the repository is exactly as it was before the operation"
+        : "the operation may have done a part of its work: compare the repository with the restore point") +
+      // Git outlives a gateway that was killed, and goes on.
+      "; make sure first that no git or hook of it is still running",
   };
 }

@@ -67,7 +67,7 @@ export function checkAbsolutePath(value: unknown, at: string, windows: boolean):
   const text = checkText(value, at, { max: 32_768 });
   // deno-lint-ignore no-control-regex
   if (/[\u0000\n\r]/.test(text) || !isAbsolutePath(text, windows)) {
-    throw invalid(`${at} ${shown(text)} must be an absolute path`);
+    throw invalid(`${at} ${shown(text)} must be an absolute path without line ends`);
   }
   if (text.split(windows ? /[\\/]/ : "/").includes("..")) {
     throw invalid(`${at} ${shown(text)} may not hold ..`);

@@ -194,7 +194,7 @@ async function overwritten(
   return {
     diff: {
       ...diff,
-      files: [...more, ...diff.files].slice(0, CARD_LIMITS.files),
+      files: [...more, ...diff.files.map(asLoss)].slice(0, CARD_LIMITS.files),
       filesTotal: diff.filesTotal + more.length,
     },
     details: { diffReads: "from the target to the files that will be overwritten" },
@@ -202,6 +202,12 @@ async function overwritten(
     warnings,
     paths: [...more, ...diff.files].map((file) => file.path),
   };
+}
+
+/** The diff reads from the target to what is there now, so its signs say the opposite of what happens. */
+function asLoss(file: FileEffect): FileEffect {
+  if (file.status === "A") return { ...file, note: "not in the target: the file is removed" };
+  return file.status === "D" ? { ...file, note: "comes back" } : file;
 }
 
 /** Soft leaves index and files alone; mixed makes the index equal to the target and leaves files alone. */

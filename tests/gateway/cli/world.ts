@@ -83,10 +83,13 @@ export class GatewayProcess implements AsyncDisposable {
     box: Sandbox,
     args: readonly string[] = [],
     env: Record<string, string> = {},
+    /** Words of a shell before the program, such as limits. */
+    shell?: string,
   ): Promise<GatewayProcess> {
     const { command, args: base } = serverCommand();
-    const child = new Deno.Command(command, {
-      args: [...base, "gateway", "--json", ...args],
+    const all = [...base, "gateway", "--json", ...args];
+    const child = new Deno.Command(shell === undefined ? command : "sh", {
+      args: shell === undefined ? all : ["-c", `${shell}; exec "$0" "$@"`, command, ...all],
       cwd: box.root,
       clearEnv: true,
       env: { ...serverEnv(box), ...env },

@@ -101,6 +101,7 @@ Deno.test("an interrupted execution is shown, never run again, and ends by a per
   assert.equal(card.effect, null);
   assert.equal(card.recovery.begun, true);
   assert.match(card.recovery.message, /may have done a part/);
+  assert.match(card.recovery.message, /no git or hook of it is still running/);
   const [place] = card.recovery.repositories;
   assert.deepEqual([place.repoPath, place.restorePointId, place.unchanged], [
     lab.repo,

@@ -82,6 +82,9 @@ Deno.test("a hard reset asks for typed words, shows what is overwritten, and can
     card.effect!.files.map(({ path }) => path).sort(),
     ["a.txt", "dir/b.txt", "new.txt"],
   );
+  // The diff adds what will be gone: the list says so.
+  const gone = card.effect!.files.find((file) => file.path === "new.txt");
+  assert.deepEqual([gone?.status, gone?.note], ["A", "not in the target: the file is removed"]);
   assert.match(card.effect!.diff!, /\+precious/);
   assert(card.warnings.some(({ code }) => code === "uncommitted_lost"));
   for (const words of [null, "", "reset", "reset  mains", "RESET main"]) {
