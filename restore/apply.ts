@@ -266,7 +266,7 @@ async function takenBack(
   const before = now.workTree;
   if (plan.files && before) {
     await step(async () => {
-      const present = await captureWorkTree(repo, hidden, { include: plan.include });
+      const present = await captureWorkTree(repo, hidden, { include: named(plan) });
       const changes = await treeChanges(hidden, present.tree, before.tree);
       if (changes.length === 0) return;
       // Files that appeared and are none of the point's stay here too.
@@ -323,7 +323,7 @@ async function compare(
     bytes === null ? null : indexFingerprint(bytes, format);
   if (print(index) !== print(target.index)) differences.push("the index");
   if (plan.files) {
-    const capture = await captureWorkTree(repo, hidden, { include: plan.include });
+    const capture = await captureWorkTree(repo, hidden, { include: named(plan) });
     const changes = await treeChanges(hidden, capture.tree, plan.files.tree);
     if (changes.length > 0) differences.push(`${changes.length} files`);
     const unknown = new Set(plan.files.left);
@@ -337,6 +337,11 @@ async function compare(
   const state = changedState(readState(repo), target.state);
   if (state.length > 0) differences.push(`${state.length} files of an operation in progress`);
   return differences;
+}
+
+/** Names to look at whatever the rules say by now: what was left alone may be ignored again. */
+function named(plan: RestorePlan): string[] {
+  return [...plan.include, ...plan.files?.left ?? []];
 }
 
 function sameHead(a: RefState, b: RefState): boolean {

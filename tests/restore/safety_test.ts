@@ -57,6 +57,21 @@ Deno.test("P-17: files that came after the point stay, whatever git knows about 
   assert.equal(await Deno.stat(`${path}/later.txt`).then(() => true, () => false), false);
 });
 
+Deno.test("P-17: a file that is ignored again after the way back was left alone, and is no difference", async () => {
+  await using lab = await Lab.create();
+  const { box } = lab;
+  const path = await box.repo();
+  await box.commit(path, "Base", { ".gitignore": "*.log\n", "f": "f\n" });
+  await box.write(path, { "a.log": "ignored\n" });
+  const point = await lab.point(path);
+  await box.write(path, { ".gitignore": "nothing\n", "f": "changed\n" });
+  const preview = await lab.preview(path, point);
+  assert.deepEqual(preview.files.left, { count: 1, first: ["a.log"] });
+  const result = await lab.apply(path, point);
+  assert.deepEqual([result.verified, result.differences], [true, []]);
+  assert.equal(await Deno.readTextFile(`${path}/a.log`), "ignored\n");
+});
+
 Deno.test("P-17: commits made after the point are counted, and the new point keeps them through a gc", async () => {
   await using lab = await Lab.create();
   const { box } = lab;
