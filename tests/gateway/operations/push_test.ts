@@ -149,6 +149,7 @@ Deno.test("a lease names the id of the card: a fetch in the background cannot wi
   const record = await lab.approve(hooked);
   assert.equal(record.status, "failed");
   assert.match(String(record.result!["message"]), /stale info|rejected/);
+  assert(!String(record.result!["message"]).includes("\\u0009"), "tabs are no escapes");
   assert.equal(await tip(lab, remote), theirs);
 });
 

@@ -135,6 +135,9 @@ export function wordsOf(error: unknown): string {
 }
 
 function details(error: unknown): string {
-  if (error instanceof GitError) return String(error.data?.["details"] ?? error.message);
+  if (error instanceof GitError) {
+    // Git separates the columns of a refused push by tabs, which the error shows as escapes.
+    return String(error.data?.["details"] ?? error.message).replaceAll("\\u0009", " ");
+  }
   return error instanceof Error ? error.message : String(error);
 }
