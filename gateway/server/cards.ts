@@ -4,6 +4,7 @@ import type { ReadVariable } from "../../common/platform.ts";
 import type { OtherAgents } from "../../presence/mod.ts";
 import { lookForAgents } from "./card_agents.ts";
 import { cardDigest, readIdentity } from "./digest.ts";
+import { contentPrograms } from "./executor/shared/content_programs.ts";
 import type { ProposalRecord } from "./journal.ts";
 import { loadOperation } from "./operations.ts";
 import type { Recovery } from "./recovery.ts";
@@ -81,11 +82,21 @@ export async function inspectProposal(
   overrides: Overrides,
   options: InspectOptions,
 ): Promise<Inspected & { context: OperationContext }> {
+  // The card names this path, and the policy was asked about it: a link in its place leads elsewhere.
+  if (await Deno.realPath(record.repoPath) !== record.repoPath) {
+    throw new Error("the repository's path leads to another place than when this was proposed");
+  }
   const repo = await openRepository(record.repoPath, { signal: options.signal });
   const { load = loadOperation, env: _forCards, ...rest } = options;
   const operation = await load(record.action.operationType);
   const context: OperationContext = { repo, overrides, ...rest };
-  const inspection = await operation.inspect(record.action, context);
+  const looked = await operation.inspect(record.action, context);
+  const programs = contentPrograms(repo, record.action);
+  const inspection: Inspection = {
+    ...looked,
+    facts: { ...looked.facts, ...programs.facts },
+    warnings: [...looked.warnings, ...programs.warnings],
+  };
   // Ticked boxes confirm; they change nothing of what will happen.
   const { confirmedSteps: _ticked, ...switches } = overrides;
   const digest = cardDigest(record.action, readIdentity(repo), inspection.facts, switches);
