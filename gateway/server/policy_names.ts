@@ -1,3 +1,4 @@
+import { isInside } from "../../common/allowed_roots.ts";
 import { readHead } from "../../git/head.ts";
 import { openRepository, type Repository } from "../../git/repository.ts";
 import { listWorktrees } from "../../git/worktrees.ts";
@@ -74,7 +75,7 @@ export async function namedIn(action: Action, repo: Repository): Promise<Named> 
   return {
     operations,
     refs,
-    repositories: [...new Set(places.map((place) => place.repository))],
+    repositories: [...new Set(places.flatMap((place) => place.repositories))],
     worktrees: [...worktrees, ...places.flatMap((place) => place.worktree ?? [])],
   };
 }
@@ -141,14 +142,19 @@ function shortName(ref: string): string {
   return ref.replace(/^refs\/(?:heads|tags|remotes)\//, "");
 }
 
-/** A linked work tree belongs to a repository elsewhere: rules look at both places. */
+/**
+ * A linked work tree belongs to a repository elsewhere, and a `.git` file can name any git directory:
+ * rules look at every place whose refs or files would change.
+ */
 async function placesOf(
   repo: Repository,
-): Promise<{ repository: string; worktree: string | null }> {
-  if (repo.facts.gitDir === repo.facts.commonDir) {
-    return { repository: repo.path, worktree: null };
-  }
-  return { repository: await mainWorktree(repo), worktree: repo.path };
+): Promise<{ repositories: string[]; worktree: string | null }> {
+  const { gitDir, commonDir } = repo.facts;
+  const main = await mainWorktree(repo);
+  return {
+    repositories: isInside(commonDir, [main]) ? [main] : [main, commonDir],
+    worktree: gitDir === commonDir ? null : repo.path,
+  };
 }
 
 /** Top of the main work tree, or the directory of a bare repository. */

@@ -377,6 +377,24 @@ Deno.test("targets of a branch deletion and work trees are held to the allowed p
   assert.equal(await admits(lab, "commit", { repoPath: `${root}/beside` }), false);
 });
 
+Deno.test("a .git file inside an allowed place does not open a repository outside of it", async () => {
+  await using outer = await Lab.create();
+  const { box } = outer;
+  const root = await Deno.realPath(box.root);
+  await Deno.mkdir(`${root}/allowed/trap`, { recursive: true });
+  await Deno.writeTextFile(`${root}/allowed/trap/.git`, `gitdir: ${root}/repo/.git\n`);
+  // The control: git takes it for a repository, with the branches of the other one.
+  const own = await box.git(outer.repo, "rev-parse", "HEAD");
+  assert.equal(await box.git(`${root}/allowed/trap`, "rev-parse", "HEAD"), own);
+  await using lab = await Lab.create({
+    policy: policy([{ agentId: "*", pathConstraints: { repositories: [`${root}/allowed`] } }]),
+  });
+  assert.equal(await admits(lab, "branch", { repoPath: `${root}/allowed/trap`, name: "x" }), false);
+  // A git directory of its own that lies in an allowed place is as good as a plain one.
+  await box.git(root, "init", "-q", "--separate-git-dir", "allowed/apart.git", "allowed/apart");
+  assert.equal(await admits(lab, "commit", { repoPath: `${root}/allowed/apart` }), true);
+});
+
 Deno.test("a denied proposal makes no card, registers nothing and takes no quota", async () => {
   await using lab = await Lab.create({
     policy: policy([{ agentId: "*", operations: { deny: ["push"] } }]),
