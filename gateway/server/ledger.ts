@@ -25,11 +25,19 @@ export function ledgerPort(
     record: (event) => void ledger.append(entryOf(event, now())),
     state: () => Promise.resolve({ ...ledger.state() }),
     async close() {
-      const left = await ledger.close();
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const late = new Promise<number>((resolve) => {
+        timer = setTimeout(() => resolve(ledger.state().waiting), FLUSH_MS);
+      });
+      const left = await Promise.race([ledger.close(), late]);
+      clearTimeout(timer);
       if (left > 0) log(`${left} ledger entries were not written`);
     },
   };
 }
+
+/** The flush may hold up the end so long (`additions.md` section 6). Milliseconds. */
+const FLUSH_MS = 800;
 
 const EVENT_TYPES: Readonly<Record<LedgerEvent["kind"], string>> = {
   approve: "human_decision",
