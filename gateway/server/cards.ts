@@ -1,4 +1,5 @@
 import { proposalRisk } from "../../audit/labels.ts";
+import { isInside } from "../../common/allowed_roots.ts";
 import { openRepository, type Repository } from "../../git/repository.ts";
 import type { ReadVariable } from "../../common/platform.ts";
 import type { OtherAgents } from "../../presence/mod.ts";
@@ -95,12 +96,23 @@ export async function inspectProposal(
   const inspection: Inspection = {
     ...looked,
     facts: { ...looked.facts, ...programs.facts },
-    warnings: [...looked.warnings, ...programs.warnings],
+    warnings: [...elsewhere(repo), ...looked.warnings, ...programs.warnings],
   };
   // Ticked boxes confirm; they change nothing of what will happen.
   const { confirmedSteps: _ticked, ...switches } = overrides;
   const digest = cardDigest(record.action, readIdentity(repo), inspection.facts, switches);
   return { repo, operation, inspection, digest, context };
+}
+
+/** A `.git` file can name any git directory: whose branches would change is said, but for submodules. */
+function elsewhere(repo: Repository): Note[] {
+  const { commonDir } = repo.facts;
+  const parent = /^(.+)[\\/]\.git[\\/]modules[\\/]/.exec(commonDir)?.[1];
+  if (isInside(commonDir, [repo.path]) || parent && isInside(repo.path, [parent])) return [];
+  return [{
+    code: "git_directory_elsewhere",
+    message: `branches and commits are those of ${commonDir.slice(0, 1_000)}`,
+  }];
 }
 
 export interface CardParts {

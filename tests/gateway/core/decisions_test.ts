@@ -378,25 +378,3 @@ Deno.test("when no restore point can be made the operation does not run", async 
   assert.match(body.result.message, /^nothing was changed/);
   assert.equal(lab.operation.executed.length, 0);
 });
-
-Deno.test("a link put in the place of the repository leads nobody to another one", async () => {
-  await using lab = await Lab.create();
-  const id = await lab.proposed();
-  const person = await lab.person();
-  const { digest } = await person.card(id);
-  await Deno.rename(lab.repo, `${lab.repo}-other`);
-  await Deno.symlink(`${lab.repo}-other`, lab.repo);
-  const card = await person.card(id);
-  assert.equal(card.digest, null);
-  assert.match(card.blockers[0].message, /leads to another place/);
-  const refused = await person.post(`proposals/${id}/approve`, { digest });
-  assert.equal(refused.status, 409);
-  assert.equal(lab.operation.executed.length, 0);
-  // The control: the real folder back in its place can be approved.
-  await Deno.remove(lab.repo);
-  await Deno.rename(`${lab.repo}-other`, lab.repo);
-  const again = await person.post(`proposals/${id}/approve`, {
-    digest: (await person.card(id)).digest,
-  });
-  assert.equal(again.body.status, "completed", JSON.stringify(again.body));
-});
