@@ -43,7 +43,7 @@ export async function run(args: string[], io: InteractiveIo): Promise<number> {
   const stopping = untilStopped(gateway, parsed.json, io, log);
   await announceTo(gateway, parsed.json, io);
   const { reason, done } = await stopping;
-  if (gateway.service.busy) log("an operation is being carried out; the gateway ends after it");
+  if (gateway.busy) log("an operation is being carried out; the gateway ends after it");
   await gateway.stop();
   done();
   if (reason !== null) log(reason);

@@ -62,6 +62,8 @@ export interface Gateway {
   readonly runDir: string;
   readonly auth: HumanAuth;
   readonly service: Service;
+  /** An operation, or a way back, is being carried out. */
+  readonly busy: boolean;
   /** Resolves with the reason when it cannot go on serving; then it must be stopped. */
   readonly lost: Promise<string>;
   /** Link with the one-use secret in its fragment; null once it was used. */
@@ -152,13 +154,15 @@ function assemble(
     onLooked: (previewId) => events.emit({ type: "proposal", previewId, status: "pending" }),
   });
   watch(proposals, events, ledger);
+  const restoreRoute = room.route({ events, ledger, bodies });
+  const ways = new Pending();
   const parts: HumanParts = {
     service,
     auth,
     events,
     ledger,
     bodies,
-    restoreRoute: room.route({ events, ledger, bodies }),
+    restoreRoute: (request, rest, session) => ways.run(restoreRoute(request, rest, session)),
   };
   const health: Health = {
     service: "fluxgit-gateway",
@@ -203,6 +207,9 @@ function assemble(
     runDir,
     auth,
     service,
+    get busy() {
+      return service.busy || ways.size > 0;
+    },
     lost: lost.promise,
     approveUrl: () => auth.link === null ? null : `http://${authority}/#${auth.link}`,
     async stop() {
@@ -210,7 +217,7 @@ function assemble(
       ending = true;
       bodies.close();
       // Whoever approved waits for the outcome, so the executions come before the connections.
-      await service.idle();
+      await Promise.all([service.idle(), ways.idle()]);
       clearInterval(settle);
       auth.close();
       events.close();
@@ -220,6 +227,24 @@ function assemble(
       lock.release();
     },
   };
+}
+
+/** What the end has to wait for. */
+class Pending {
+  readonly #work = new Set<Promise<unknown>>();
+
+  get size(): number {
+    return this.#work.size;
+  }
+
+  run<T>(work: Promise<T>): Promise<T> {
+    this.#work.add(work);
+    return work.finally(() => this.#work.delete(work));
+  }
+
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#work);
+  }
 }
 
 /** Tells windows of every transition, and the ledger of what nobody decided. */

@@ -2,8 +2,10 @@ import { openRepository, type Repository } from "../../git/repository.ts";
 import {
   applyRestore,
   createRestorePoint,
+  findRepoId,
   fingerprintRepository,
   finishRestorePoint,
+  type ListState,
   previewDiff,
   previewRestore,
   previewUndo,
@@ -19,6 +21,8 @@ import {
   withRepositoryLock,
   type WriteContext,
 } from "../../restore/mod.ts";
+import { Fields } from "./admission/fields.ts";
+import { messageOf } from "./execution.ts";
 import type { RestoreRoom } from "./gateway.ts";
 import type { Bodies } from "./bodies.ts";
 import { json, method } from "./http.ts";
@@ -133,6 +137,8 @@ interface RouteParts {
 }
 
 const MAX_BODY = 64 * 1_024;
+/** Refs of one point that the list's answer carries. */
+const SHOWN_REFS = 30;
 
 /** `/v1/human/restore/…`: list, preview, apply, undo, redo. Throws {@link Refusal}. */
 async function restoreRoute(
@@ -148,10 +154,13 @@ async function restoreRoute(
     if (!new URL(request.url).searchParams.has("repoPath")) {
       return json(200, { repositories: await knownRepositories(parts.runDir) });
     }
-    const { repo, repoId } = await openBody({
-      repoPath: new URL(request.url).searchParams.get("repoPath"),
-    }, parts);
-    const state = await readList(parts.runDir, repoId, repo.path);
+    const asked = new URL(request.url).searchParams.get("repoPath");
+    const repo = await openAsked({ repoPath: asked });
+    // Looking registers nothing: what is not registered has no points either.
+    const repoId = findRepoId(parts.runDir, repo.path);
+    const state: ListState = repoId === null
+      ? { kind: "none" }
+      : await readList(parts.runDir, repoId, repo.path);
     // Which operations undo and redo mean; whether they are possible now their preview tells.
     const [back, again] = state.kind === "ok"
       ? [undoCandidate(state.list), redoCandidate(state.list)]
@@ -159,17 +168,24 @@ async function restoreRoute(
     return json(200, {
       repoPath: repo.path,
       repoId,
-      ...state,
+      ...shortened(state),
       undo: back?.id ?? null,
       redo: again?.id ?? null,
     });
   }
   if (!["preview", "diff", "apply", "undo", "redo"].includes(action)) return null;
   method(request, "POST");
-  const body = await parts.bodies.json(request, MAX_BODY) as Record<string, unknown> | null;
-  const { repo, repoId } = await openBody(body ?? {}, parts);
-  const pointId = typeof body?.["id"] === "string" ? body["id"] : null;
-  const digest = typeof body?.["digest"] === "string" ? body["digest"] : null;
+  const fields = new Fields(await parts.bodies.json(request, MAX_BODY), "body");
+  const body = {
+    repoPath: fields.text("repoPath", { max: 32_768 }),
+    id: fields.nullableText("id", { max: 200 }),
+    digest: fields.nullableText("digest", { max: 200 }),
+    direction: fields.nullableText("direction", { max: 20 }),
+  };
+  fields.done();
+  const repo = await openAsked(body);
+  const repoId = await register(parts.runDir, repo.path);
+  const { id: pointId, digest, direction } = body;
   try {
     return await withRepositoryLock(repo.facts.commonDir, async (lock) => {
       const context: WriteContext = {
@@ -180,7 +196,6 @@ async function restoreRoute(
         log: parts.log,
       };
       if (action === "preview") {
-        const direction = body?.["direction"];
         if (direction === "undo" || direction === "redo") {
           return json(200, await previewUndo(repo, context, direction));
         }
@@ -199,24 +214,34 @@ async function restoreRoute(
       return json(200, { ...result });
     });
   } catch (error) {
+    if (error instanceof Refusal) throw error;
+    if (action !== "preview" && action !== "diff") {
+      parts.ledger.record({ ...decided(repo.path, session), digest, result: "error" });
+    }
     if (!(error instanceof RestoreError)) throw error;
     throw new Refusal(409, `restore_${error.kind}`, error.message, "Look at the preview again.");
   }
 }
 
-async function openBody(
-  body: Record<string, unknown>,
-  parts: RouteParts,
-): Promise<{ repo: Repository; repoId: string }> {
-  const path = needed(typeof body["repoPath"] === "string" ? body["repoPath"] : null, "repoPath");
+/** What a route answers of a list: ids and refs of many points could exceed what clients read. */
+function shortened(state: ListState): ListState {
+  if (state.kind !== "ok") return state;
+  const points = state.list.points.map((point) => ({
+    ...point,
+    refs: point.refs.slice(0, SHOWN_REFS),
+  }));
+  return { kind: "ok", list: { ...state.list, points } };
+}
+
+async function openAsked(asked: { readonly repoPath: string | null }): Promise<Repository> {
+  const path = needed(asked.repoPath, "repoPath");
   try {
-    const repo = await openRepository(await Deno.realPath(path));
-    return { repo, repoId: await register(parts.runDir, repo.path) };
+    return await openRepository(await Deno.realPath(path));
   } catch (error) {
     throw new Refusal(
       422,
       "validation_failed",
-      `repoPath cannot be opened: ${error instanceof Error ? error.message : error}`,
+      `repoPath cannot be opened: ${messageOf(error)}`,
       "Name a repository of this machine.",
     );
   }
@@ -227,6 +252,17 @@ function needed(value: string | null, name: string): string {
   throw new Refusal(422, "validation_failed", `${name} is required`, "Give it and try again.");
 }
 
+function decided(repoPath: string, session: Session) {
+  return {
+    kind: "restore",
+    operationType: null,
+    previewId: null,
+    agentId: null,
+    repoPath,
+    channel: session.channel,
+  } as const;
+}
+
 function record(
   action: string,
   result: RestoreResult,
@@ -235,12 +271,7 @@ function record(
   parts: RouteParts,
 ): void {
   parts.ledger.record({
-    kind: "restore",
-    operationType: null,
-    previewId: null,
-    agentId: null,
-    repoPath,
-    channel: session.channel,
+    ...decided(repoPath, session),
     digest: result.preview.digest,
     result: result.verified ? "success" : "error",
     ids: { before: result.preview.head.from.oid, after: result.preview.head.to.oid },
