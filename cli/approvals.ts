@@ -101,6 +101,11 @@ const COMMANDS = {
         });
         return await tellOutcome(answer, io);
       } catch (error) {
+        if (error instanceof GatewayProblem && error.status === null) {
+          throw new GatewayProblem(
+            `${error.message}; whether it was carried out is not known: approvals list --all`,
+          );
+        }
         const changed = error instanceof GatewayProblem && error.code === "card_changed";
         if (!changed || !asksPeople(parsed, io)) throw error;
         await io.stderr(`\nfluxgit-sidecar: ${visible(error.message)}\n\n`);

@@ -242,13 +242,8 @@ export class Proposals {
 
   /** Expires what is due: nothing is decided, shown or answered before. */
   settle(): void {
-    const now = this.now();
-    for (const state of ["pending", "approved"] as const) {
-      for (const id of this.journal.due(state, now)) {
-        if (this.journal.move(id, state, "expired", now, { endedAtMs: now })) {
-          this.#tell(this.journal.get(id)!, state);
-        }
-      }
+    for (const { previewId, from } of this.journal.expire(this.now())) {
+      this.#tell(this.journal.get(previewId)!, from);
     }
   }
 
