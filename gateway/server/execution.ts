@@ -3,6 +3,8 @@ import type { ProposalRecord } from "./journal.ts";
 import { inLockOrder, type Place, writtenPlaces } from "./places.ts";
 import type { HeldRepository, LedgerPort, MadePoint, RestorePort } from "./ports.ts";
 import type { Proposals } from "./proposals.ts";
+import { JOURNAL_UNWRITABLE } from "./journal_errors.ts";
+import { Refusal } from "./refusal.ts";
 import type { ExecutionResult, OperationContext } from "./types.ts";
 
 export interface ExecutionParts {
@@ -13,6 +15,8 @@ export interface ExecutionParts {
   /** Registers a canonical repository path and gives its id. */
   readonly register: (path: string) => Promise<string>;
   readonly log: (line: string) => void;
+  /** How long an outcome waits for a journal that takes nothing; a minute when not given. */
+  readonly patience?: { readonly tries: number; readonly pauseMs: number };
 }
 
 type Ids = Record<string, string | null>;
@@ -58,7 +62,10 @@ export async function carryOut(
     outcome = failed(`nothing was changed: ${messageOf(error)}`);
   }
   const result = { status: outcome.status, message: outcome.message, ...outcome.members };
-  const done = parts.proposals.finish(claimed.previewId, outcome.status, result);
+  const done = await recorded(
+    () => parts.proposals.finish(claimed.previewId, outcome.status, result),
+    parts,
+  );
   parts.ledger.record({
     kind: "execute",
     operationType: claimed.action.operationType,
@@ -72,6 +79,26 @@ export async function carryOut(
   });
   return done;
 }
+
+/** A full disk may have room again a moment later: an outcome is worth some patience. */
+async function recorded(
+  finish: () => ProposalRecord,
+  parts: ExecutionParts,
+): Promise<ProposalRecord> {
+  const { tries, pauseMs } = parts.patience ?? PATIENCE;
+  for (let i = 1;; i++) {
+    try {
+      return finish();
+    } catch (error) {
+      const full = error instanceof Refusal && error.code === JOURNAL_UNWRITABLE;
+      if (!full || i >= tries) throw error;
+      if (i === 1) parts.log(`an outcome cannot be recorded yet: ${error.message}`);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+const PATIENCE = { tries: 60, pauseMs: 1_000 };
 
 type Locked = { place: Place; held: HeldRepository };
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { unwritable } from "../../../gateway/server/journal_errors.ts";
 import { PROPOSAL_LIMITS } from "../../../gateway/server/proposals.ts";
 import { type Json, Lab, until } from "./lab.ts";
 
@@ -281,4 +282,28 @@ Deno.test("a ledger that cannot be written is told as degraded and undoes nothin
   await until(async () => (await person.get("ledger")).body.status === "degraded", "it is told");
   assert.equal((await lab.status(id)).body.status, "completed");
   assert(lab.logged.some((line) => line.startsWith("ledger: ")));
+});
+
+Deno.test("an outcome waits for a journal that takes nothing at the moment", async () => {
+  await using lab = await Lab.create();
+  const { proposals } = lab.gateway.service.parts;
+  Object.assign(lab.gateway.service.parts, { patience: { tries: 5, pauseMs: 5 } });
+  const finish = proposals.finish.bind(proposals);
+  let failures = 3;
+  proposals.finish = (...given) => {
+    if (failures-- > 0) throw unwritable(new Error("database or disk is full"))!;
+    return finish(...given);
+  };
+  const person = await lab.person();
+  const id = await lab.proposed();
+  assert.equal((await person.approve(id)).body.status, "completed");
+  assert(lab.logged.some((line) => line.includes("an outcome cannot be recorded yet")));
+  // Where it never takes anything again, the proposal stays to be reconciled.
+  failures = 100;
+  const other = await lab.proposed();
+  const { status, body } = await person.approve(other);
+  assert.equal(status, 503);
+  assert.equal(body.error, "journal_unwritable");
+  const card = await person.card(other);
+  assert.deepEqual([card.status, card.running, card.recovery.begun], ["executing", false, true]);
 });
