@@ -33,6 +33,8 @@ export async function run(args: string[], io: InteractiveIo): Promise<number> {
     await io.stderr(parsed === "" ? USAGE : `fluxgit-sidecar: ${parsed}\n${USAGE}`);
     return parsed === "" ? 0 : 2;
   }
+  io.drop?.("write", "sys", "ffi");
+  let gateway: GatewayClient | undefined;
   try {
     const runDir = runDirectory(io.env);
     if (runDir === null || runDir === "") {
@@ -42,11 +44,16 @@ export async function run(args: string[], io: InteractiveIo): Promise<number> {
     if (parsed.command === "list" || parsed.command === "show") {
       return await look(parsed, stored, io);
     }
-    return await restore(parsed, stored, await findGateway(runDir), io);
+    gateway = await findGateway(runDir);
+    // All that is left to do is to talk to that gateway.
+    io.drop?.("read", "run", "env");
+    return await restore(parsed, stored, gateway, io);
   } catch (error) {
     if (!(error instanceof GatewayProblem || error instanceof RestoreError)) throw error;
     await io.stderr(`fluxgit-sidecar: ${visible(error.message, 2_000)}\n`);
     return 1;
+  } finally {
+    await gateway?.signOut();
   }
 }
 
